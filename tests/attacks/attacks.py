@@ -43,7 +43,6 @@ MAPPING = f"arn:aws:lambda:{WHERE}:event-source-mapping:theirs"
 STACK = f"arn:aws:cloudformation:{WHERE}:stack/{KNOWN['AWS::StackName']}/1"
 REMEMBERED = f"arn:aws:ssm:{WHERE}:parameter/spillway/{KNOWN['AWS::StackName']}/clusters/prod"
 INSTANCE = f"arn:aws:ec2:{WHERE}:instance/i-1234567890abcdef0"
-GROUP = f"arn:aws:autoscaling:{WHERE}:autoScalingGroup:0:autoScalingGroupName/workers"
 # The parameters of the stack that is attacked: it has all that may be attacked.
 PARAMETERS = {"TopicArn": f"arn:aws:sns:{WHERE}:drains"}
 INTRINSICS = Intrinsics(TEMPLATE, PARAMETERS, KNOWN)
@@ -54,7 +53,6 @@ ALARM = "a false alarm"
 MISSED = "notices are missed"
 UNSEEN = "failures are not seen"
 IGNORED = "notices are ignored"
-LONGER = "hooks wait for longer"
 SHORTER = "long drains end early"
 TOKEN = "a token of the function goes to a cluster of theirs"
 NOTHING = "nothing"
@@ -248,11 +246,6 @@ def tags(stack: Stack) -> str:
     return IGNORED if stack.may("ec2:CreateTags", INSTANCE, **{"aws:TagKeys": ["karpenter.sh/nodepool"]}) else NOTHING
 
 
-def overrides(action: str, resource: str) -> Callable[[Stack], str]:
-    """A group hands its tags to the instances that it launches."""
-    return lambda stack: LONGER if stack.may(action, resource, **{"aws:TagKeys": ["spillway:hook-max-wait-s"]}) else NOTHING
-
-
 def sends_a_message(stack: Stack) -> str:
     return MESSAGE if stack.may("sqs:SendMessage", ANNOUNCEMENTS, **{"aws:SecureTransport": "true"}) else NOTHING
 
@@ -310,8 +303,6 @@ ATTACKS = (
     Attack(("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue"), "the failure queue is emptied", takes_failures),
     Attack(("sqs:SetQueueAttributes", "sqs:DeleteQueue"), "the failure queue takes no more", changes_a_queue),
     Attack(("ec2:CreateTags",), "a tag that says Karpenter, on instances of no group", tags),
-    Attack(("ec2:CreateTags",), "a tag that overrides `HookMaxWaitS`, where `Overridable` lets it", overrides("ec2:CreateTags", INSTANCE)),
-    Attack(("autoscaling:CreateOrUpdateTags",), "such a tag on a group", overrides("autoscaling:CreateOrUpdateTags", GROUP)),
 )
 
 
@@ -341,7 +332,7 @@ ROLES = {
 
 def worst(stack: Stack) -> str:
     """What comes of all attacks that somebody may make."""
-    order = (EVERYTHING, TOKEN, MESSAGE, MISSED, IGNORED, UNSEEN, SHORTER, LONGER, ALARM, NOTHING)
+    order = (EVERYTHING, TOKEN, MESSAGE, MISSED, IGNORED, UNSEEN, SHORTER, ALARM, NOTHING)
     results = {attack.tried(stack) for attack in ATTACKS if attack.rights}
     return next(result for result in order if result in results)
 

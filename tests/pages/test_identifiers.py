@@ -12,8 +12,7 @@ PLAIN = {
     "place", "room", "seen", "share", "standing", "surely", "told", "told at", "way",
 }  # fmt: skip
 # Words in the sense of others: tokio's method, a sign in a text, and the receipt's step `handed-on`.
-# And what goes with the next version.
-OTHERS = {"StrandedHooks", "mark_unchanged", "what_is_clipped_ends_with_a_mark", "HandedOn"}
+OTHERS = {"mark_unchanged", "what_is_clipped_ends_with_a_mark", "HandedOn"}
 FORMS = {"hand on": "hand_on|hands_on|handed_on|handing_on", "nobody's": "nobodys", "shut out": "shut_out|shuts_out", "hear": "hear|hears|heard",
          "wish": "wish|wishes", "reckon": "reckon|reckons|reckoned", "mend": "mend|mends|mended"}  # fmt: skip
 

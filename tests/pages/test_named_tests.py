@@ -24,15 +24,6 @@ class FromNth(unittest.TestCase):
         self.assertEqual(len(defects), 17)
 
 
-class BreakingChanges(unittest.TestCase):
-    def test_what_notices_a_change_is_there(self) -> None:
-        everything = "\n".join(sources().values())
-        for number, _, _, noticed_by in rows(text("docs/measured/breaking-changes.md")):
-            for test in re.findall(r"`(\w+)`", noticed_by):
-                with self.subTest(change=number, test=test):
-                    self.assertRegex(everything, rf"(fn|def) {test}\(")
-
-
 class ThreatModel(unittest.TestCase):
     def test_what_tests_a_finding_is_there(self) -> None:
         findings = rows(section("docs/decisions/security-review.md", "# What the security review found"))

@@ -16,7 +16,7 @@ OTHER_PARAMETERS = {
 }
 TROUBLESHOOTING = "docs/troubleshooting.md"
 # They tell of names that there were.
-PAST = {"CHANGELOG.md", "docs/upgrading.md"}
+PAST = {"CHANGELOG.md"}
 # Of other programs' commands and templates, in this form too.
 OTHERS = {"Bus", "Enabled", "OrganizationalUnitIds", "ParameterKey", "DurationBeforeInterruption", "InstanceId", "InvocationType", "Key", "Name", "PropagateAtLaunch", "Ready",
           "ResourceId", "ResourceType", "RoutingKey", "TerminateHookAbandon", "Value", "Values", "FailureToleranceCount", "MaxConcurrentCount"}

@@ -54,7 +54,7 @@ OF_EVERY_CALL = {REGION, "lambda:SourceFunctionArn"}
 # For whatever else IAM sees of a call, something that no role of ours may let through; nor may it that such a thing is not there.
 BEYOND: dict[str, Any] = {
     REGION: "eu-west-1",
-    "aws:TagKeys": ["spillway:hook-max-wait-s"],
+    "aws:TagKeys": ["karpenter.sh/nodepool"],
     "events:detail-type": ["EC2 Spot Instance Interruption Warning"],
     "events:source": ["aws.ec2"],
     "iam:PassedToService": "lambda.amazonaws.com",

@@ -30,7 +30,6 @@ NOT_USED = {
         r"PutFunctionScalingConfig|PutRuntimeManagementConfig|AssociateRuntimeAlias|PublishVersion|"
         r"(Put|Delete)FunctionConcurrency)"
     ),
-    "access policies of EKS beside the group": r"eks:(Dis)?[Aa]ssociateAccessPolicy",
     "protection, indexes and delivery of logs": (
         r"firehose:.*|s3:REST.*|logs:((Create|Get|Put|Delete|Describe)(LogDelivery|DataProtectionPolicy|IndexPolicy|"
         r"IndexPolicies|ResourcePolicy|ResourcePolicies|LogGroupDeletionProtection|BearerTokenAuthentication))"
@@ -165,20 +164,6 @@ class WhatTheDeployerMayNot(unittest.TestCase):
         for name in ("not-spillway-admin", "platform/spillway-admin"):
             self.assertFalse(allows(DEPLOYERS, "iam:PutRolePolicy", f"arn:aws:iam::{ACCOUNT}:role/{name}"))
 
-    def test_put_a_role_into_another_group_of_a_cluster(self) -> None:
-        entry = {"eks:accessEntryType": "STANDARD", "eks:principalArn": ROLE}
-        create = "eks:CreateAccessEntry"
-        self.assertTrue(allows(DEPLOYERS, create, CLUSTER, **entry, **{"eks:kubernetesGroups": ["spillway"]}))
-        for groups in (["admins"], ["spillway", "admins"]):
-            self.assertFalse(allows(DEPLOYERS, create, CLUSTER, **entry, **{"eks:kubernetesGroups": groups}))
-        others = {**entry, "eks:principalArn": f"arn:aws:iam::{ACCOUNT}:role/me", "eks:kubernetesGroups": ["spillway"]}
-        self.assertFalse(allows(DEPLOYERS, create, CLUSTER, **others))
-
-    def test_change_another_roles_access_entry(self) -> None:
-        entry = f"arn:aws:eks:us-east-1:{ACCOUNT}:access-entry/prod/role/{ACCOUNT}/%s/1234"
-        self.assertTrue(allows(DEPLOYERS, "eks:UpdateAccessEntry", entry % "spillway-DrainRole-1"))
-        self.assertFalse(allows(DEPLOYERS, "eks:UpdateAccessEntry", entry % "admin"))
-
     def test_make_a_role_without_the_boundary_where_one_is_required(self) -> None:
         boundary = POLICIES["require-boundary"]["Statement"][0]["Condition"]["StringNotEquals"]["iam:PermissionsBoundary"]
         required = (*DEPLOYERS, "require-boundary")
@@ -215,13 +200,13 @@ class TheGuard(unittest.TestCase):
         self.assert_only(("spillway-DrainRole-1", "DEPLOYERS"), "iam:PassRole", role, **passed)
         self.assert_only(("DEPLOYERS",), "iam:UpdateAssumeRolePolicy", role.replace("DrainRole", "SchedulesRole"))
 
-    def test_only_who_makes_nodes_says_whose_they_are_and_how_they_drain(self) -> None:
+    def test_only_who_makes_nodes_says_whose_they_are(self) -> None:
         group = f"arn:aws:autoscaling:us-east-1:{ACCOUNT}:autoScalingGroup:0:autoScalingGroupName/workers"
         of_instances = [(f"ec2:{call}", f"arn:aws:ec2:us-east-1:{ACCOUNT}:instance/i-1") for call in ("CreateTags", "DeleteTags")]
         # A group hands its tags to the instances that it launches.
         of_groups = [(f"autoscaling:{call}", group) for call in ("CreateAutoScalingGroup", "CreateOrUpdateTags", "DeleteTags")]
         for action, resource in of_instances + of_groups:
-            for key in ("karpenter.sh/nodepool", "kubernetes.io/cluster/prod", "eks:nodegroup-name", "spillway:hook-max-wait-s"):
+            for key in ("karpenter.sh/nodepool", "kubernetes.io/cluster/prod", "eks:nodegroup-name"):
                 self.assert_only(("NODE-MAKERS", "DEPLOYERS"), action, resource, **{"aws:TagKeys": ["team", key]})
             # The last is what tools/enroll marks a group by.
             team = {"aws:TagKeys": ["team", "spillway/enrolled"], "aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/developer"}

@@ -341,10 +341,6 @@ class TheDrainFunction(unittest.TestCase):
             self.assertEqual(logging["ApplicationLogLevel"], "INFO")
 
 
-# What switched settings off in version 0.2, and is taken for one version more.
-OFF_BEFORE = {"ignore", "leave", "none"}
-
-
 class TheParameters(unittest.TestCase):
     """Names and defaults of the settings are compared by tests of the functions."""
 
@@ -361,11 +357,9 @@ class TheParameters(unittest.TestCase):
             with self.subTest(setting=variable):
                 parameter = PARAMETERS[name]
                 whole, joined = {"Ref": name}, {"Fn::Join": [",", {"Ref": name}]}
-                if name == "HooksWithoutNode":
-                    whole = {"Fn::If": ["HasStrandedHooks", {"Ref": "StrandedHooks"}, whole]}
                 self.assertEqual(told[variable], joined if parameter["Type"] == "CommaDelimitedList" else whole)
                 if "AllowedValues" in parameter:
-                    self.assertEqual(set(parameter["AllowedValues"]) - OFF_BEFORE, set(re.split(r", | or ", words)))
+                    self.assertEqual(set(parameter["AllowedValues"]), set(re.split(r", | or ", words)))
                 elif "MinValue" in parameter:
                     self.assertIn(f"from {parameter['MinValue']} to {parameter['MaxValue']}", words)
                 elif "AllowedPattern" in parameter or "MaxLength" in parameter:
@@ -374,7 +368,7 @@ class TheParameters(unittest.TestCase):
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
 
     def test_they_are_few(self) -> None:
-        self.assertLessEqual(len(PARAMETERS), 39)
+        self.assertLessEqual(len(PARAMETERS), 34)
 
     def test_a_list_of_notices_takes_their_words_only(self) -> None:
         for name in ("DrainOn", "CordonOn"):
@@ -661,7 +655,7 @@ class TheRights(unittest.TestCase):
         taken = [path.name for path in (ROOT / "deploy").iterdir() if path.suffix in (".json", ".yaml", ".yml")]
         self.assertEqual(taken, ["rbac.yaml"])
 
-    def test_the_access_entry_the_cluster_role_and_the_flow_schemas_speak_of_one_group(self) -> None:
+    def test_the_cluster_role_and_the_flow_schemas_speak_of_one_group(self) -> None:
         role, binding = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
         rights = {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]}
         self.assertEqual(
@@ -676,7 +670,7 @@ class TheRights(unittest.TestCase):
             },
         )
         (subject,) = binding["subjects"]
-        self.assertEqual([subject["name"]], properties("AccessEntry")["KubernetesGroups"])
+        self.assertEqual(subject["name"], "spillway")
         level, *flows = yaml.safe_load_all((ROOT / "deploy/optional/flow-control.yaml").read_text())
         for flow in flows:
             self.assertEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])
@@ -707,11 +701,6 @@ class TheRights(unittest.TestCase):
         self.assertNotEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])
         (rule,) = flow["spec"]["rules"]
         self.assertEqual([group["group"]["name"] for group in rule["subjects"]], [subject["name"]])
-        self.assertEqual(RESOURCES["AccessEntry"]["Condition"], "HasCluster")
-
-    def test_the_access_entry_outlives_its_parameter_and_the_stack(self) -> None:
-        entry = RESOURCES["AccessEntry"]
-        self.assertEqual((entry["DeletionPolicy"], entry["UpdateReplacePolicy"]), ("Retain", "Retain"))
 
 
 class TheAlarms(unittest.TestCase):

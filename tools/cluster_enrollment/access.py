@@ -16,12 +16,11 @@ TAG = "spillway/enrolled"
 class Entry:
     groups: tuple[str, ...]
     tags: dict[str, str] = field(default_factory=dict)
-    arn: str = ""
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> "Entry":
         groups = tuple(described.get("kubernetesGroups", []))
-        return cls(groups, described.get("tags", {}), described.get("accessEntryArn", ""))
+        return cls(groups, described.get("tags", {}))
 
     def is_ours(self, stack: Stack) -> bool:
         return self.tags.get(TAG) == stack.name
@@ -41,10 +40,6 @@ def enroll(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | 
         return _step(State.TOLD, f"it lacks the group {GROUP}, which an administrator adds", update)
     if entry.is_ours(stack):
         return _step(State.THERE)
-    if stack.parameters.get("ClusterAccess") == cluster.name:
-        # From now on it is this tool's, also when the stack has let go of it.
-        take_over = aws("eks", "tag-resource", "--resource-arn", entry.arn, "--tags", f"{TAG}={stack.name}")
-        return _step(State.TO_DO, "the stack has made it, by ClusterAccess", take_over)
     return _step(State.THERE, "somebody else has made it")
 
 
@@ -56,7 +51,7 @@ def remove(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | 
     delete = aws("eks", "delete-access-entry", "--cluster-name", cluster.name, "--principal-arn", stack.role)
     if entry is None:
         return _step(State.THERE, "there is none")
-    if entry.is_ours(stack) or stack.parameters.get("ClusterAccess") == cluster.name:
+    if entry.is_ours(stack):
         return _step(State.TO_DO, "", delete)
     return _step(State.TOLD, "somebody else has made it", delete)
 

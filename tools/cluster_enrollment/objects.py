@@ -10,11 +10,11 @@ from .step import Part, State, Step, kubectl
 MANAGER = "spillway-enroll"
 DEPLOY = Path(__file__).parents[2] / "deploy"
 OPTIONAL = sorted(file.name for file in (DEPLOY / "optional").glob("*.yaml"))
-# Those that a parameter needs, and its values that do not: the second is version 0.2's.
+# Files that a parameter needs, and the parameter's value that needs none.
 NEEDED = {
-    "node-events.yaml": ("NodeEvents", ("off", "none")),
-    "node-conditions.yaml": ("NodeConditions", ("false",)),
-    "karpenter.yaml": ("Karpenter", ("off", "leave")),
+    "node-events.yaml": ("NodeEvents", "false"),
+    "node-conditions.yaml": ("NodeConditions", "false"),
+    "karpenter.yaml": ("Karpenter", "off"),
 }
 # Each object has it, also one that a later version no longer brings.
 LABEL = "app.kubernetes.io/name=spillway"
@@ -30,7 +30,7 @@ Object = dict[str, Any]
 
 def files(stack: Stack, extra: list[str]) -> dict[Path, bool]:
     """All there are, and whether a cluster is to have it in any case; else only what it has already is brought up to date."""
-    wanted = {name for name, (parameter, without) in NEEDED.items() if stack.parameters.get(parameter, without[0]) not in without}
+    wanted = {name for name, (parameter, without) in NEEDED.items() if stack.parameters.get(parameter, without) != without}
     optional = {DEPLOY / "optional" / name: name in wanted or name in extra for name in OPTIONAL}
     return {DEPLOY / "rbac.yaml": True, **optional}
 

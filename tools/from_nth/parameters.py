@@ -40,7 +40,7 @@ def wanted(nth: Installation) -> dict[str, str]:
     for value, name, word in (
         ("excludeFromLoadBalancers", "LoadBalancers", "exclude"),
         ("dryRun", "DryRun", "true"),
-        ("emitKubernetesEvents", "NodeEvents", "nth"),
+        ("emitKubernetesEvents", "NodeEvents", "true"),
     ):
         if nth[value]:
             found[name] = word

@@ -20,7 +20,7 @@ class Claim:
     notice: str
     # When the instance goes; None while a hook holds it.
     until: datetime | None
-    # When the notice came, in claims of 0.2 and later.
+    # When the notice came.
     since: datetime | None
 
 

@@ -1,6 +1,6 @@
 """One receipt, as docs/receipt.md has it, to plain data; or the reason why it is none.
 
-Times are milliseconds from the notice (`drain` may move them). What an older receipt does not have is None or empty.
+Times are milliseconds from the notice (`drain` may move them). An absent field is None or empty.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
 
-from . import version1
 from .words import listed
 
-VERSIONS = (1, 2)
+VERSION = 2
 NEEDED = ("receipt", "notice", "steps", "ending", "reason")
 # Thirty years: far more than any drain, and far less than what a date can hold.
 MOST_MS = 10**12
@@ -143,11 +142,8 @@ def read(document: dict[str, Any]) -> Receipt:
         raise NotAReceipt(f"not a receipt: {listed([f'`{name}`' for name in missing])} {verb} missing")
     top = _Fields(document, "")
     version = top.number("receipt")
-    if version not in VERSIONS:
-        raise NotAReceipt(f"a receipt of version {version}; this program knows {listed(list(map(str, VERSIONS)))}")
-    if version == 1:
-        document = version1.in_version_2(document)
-        top = _Fields(document, "")
+    if version != VERSION:
+        raise NotAReceipt(f"a receipt of version {version}; this program knows version {VERSION}")
     notice = top.fields("notice")
     window, hook = top.maybe_fields("window"), top.maybe_fields("hook")
     return Receipt(

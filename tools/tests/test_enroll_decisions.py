@@ -30,12 +30,6 @@ class TheAccessEntry(unittest.TestCase):
         for tags in (OURS, {}):
             self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",), tags), None)), ("told", update))
 
-    def test_of_the_parameter_cluster_access_is_taken_over(self) -> None:
-        entry = Entry(("spillway",), {}, "arn:entry")
-        taken = ["aws eks tag-resource --resource-arn arn:entry --tags spillway/enrolled=spillway"]
-        self.assertEqual(told(access.enroll(cluster(), stack(ClusterAccess="prod"), entry, None)), ("to do", taken))
-        self.assertEqual(access.enroll(cluster(), stack(ClusterAccess="stage"), entry, None).state, State.THERE)
-
     def test_is_a_line_for_somebody_to_add_in_a_cluster_that_takes_none(self) -> None:
         old = cluster(mode="CONFIG_MAP")
         state, (_, line) = told(access.enroll(old, stack(), None, "- rolearn: another"))
@@ -102,8 +96,8 @@ class AnObject(unittest.TestCase):
 
         self.assertEqual(names([]), {"rbac.yaml"})
         with_all = {"rbac.yaml", "node-events.yaml", "node-conditions.yaml", "karpenter.yaml"}
-        self.assertEqual(names([], NodeEvents="nth", NodeConditions="true", Karpenter="nodeclaim"), with_all)
-        self.assertEqual(names(["flow-control.yaml"], NodeEvents="off"), {"rbac.yaml", "flow-control.yaml"})
+        self.assertEqual(names([], NodeEvents="true", NodeConditions="true", Karpenter="nodeclaim"), with_all)
+        self.assertEqual(names(["flow-control.yaml"], NodeEvents="false"), {"rbac.yaml", "flow-control.yaml"})
 
     def test_of_every_file_is_known(self) -> None:
         there = {*objects.DEPLOY.glob("*.yaml"), *objects.DEPLOY.glob("optional/*.yaml")}

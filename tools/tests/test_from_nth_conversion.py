@@ -194,7 +194,7 @@ class Marks(unittest.TestCase):
         expected = {
             "Taints": "nth,out-of-service",
             "LoadBalancers": "exclude",
-            "NodeEvents": "nth",
+            "NodeEvents": "true",
             "DryRun": "true",
         }
         self.assertEqual(found, expected)

@@ -55,8 +55,9 @@ class Refused(unittest.TestCase):
             with self.assertRaisesRegex(NotAReceipt, "notice.time"):
                 read(receipts.receipt(notice={"time": time}))
 
-    def test_a_later_version_is_not_guessed_at(self) -> None:
-        self.because("a receipt of version 3; this program knows 1 and 2", receipt=3)
+    def test_another_version_is_not_guessed_at(self) -> None:
+        for version in (1, 3):
+            self.because(f"a receipt of version {version}; this program knows version 2", receipt=version)
 
 
 class Read(unittest.TestCase):
@@ -71,36 +72,6 @@ class Read(unittest.TestCase):
         written = read(receipts.drained()).written
         assert written is not None
         self.assertEqual(written.isoformat(), "2026-11-21T03:12:43.020218+00:00")
-
-    def test_a_receipt_of_version_1_is_read_by_the_names_of_version_2(self) -> None:
-        old_pod = {"pod": "shop/db-0", "uid": "u-1", "grace_s": 30, "evictions": 9, "budget": "db", "asked_ms": 845,
-                   "told_ms": 900}  # fmt: skip
-        old = receipts.receipt(
-            receipt=1,
-            window={"from_ms": 640, "to_ms": 110000, "goes_ms": 120000, "margin_s": 2},
-            pods=[
-                {**old_pod, "fate": "left", "answers": {"held-by-budget": 8, "held-by-several-budgets": 1}},
-                {**old_pod, "fate": "would-be-held"},
-            ],
-            earlier=[{"request_id": "r-0", "from": "2026-11-21T03:12:00Z", "to": "2026-11-21T03:12:09Z",
-                      "pods": {"clean": 1, "left": 2}}],
-        )  # fmt: skip
-        old["owner"] = old.pop("managed_by")
-        receipt = read(old)
-        lost, blocked = receipt.pods
-        window = receipt.window
-        assert window is not None
-        self.assertEqual((receipt.managed_by, window.end_ms, window.deadline_ms), ("self-managed", 110_000, 120_000))
-        self.assertEqual((lost.fate, blocked.fate), (Fate.LOST, Fate.WOULD_BE_BLOCKED))
-        self.assertEqual((lost.blocked_by, lost.requested_ms, lost.accepted_ms, lost.refusals), ("db", 845, 900, 9))
-        self.assertEqual(receipt.earlier[0].pods, {"clean": 1, "remaining": 2})
-        old["ending"] = "continued"
-        self.assertEqual(read(old).pods[0].fate, Fate.REMAINING)
-
-    def test_what_is_wrong_in_a_receipt_of_version_1_is_refused_as_in_version_2(self) -> None:
-        for fields in ({"pods": {}}, {"pods": [7]}, {"window": 7}, {"earlier": [7]}, {"earlier": 7}, {"pods": [{"fate": 7}]}):
-            with self.subTest(fields), self.assertRaises(NotAReceipt):
-                read(receipts.receipt(receipt=1, **fields))
 
     def test_a_field_that_is_not_known_is_passed_over(self) -> None:
         self.assertEqual(read({**receipts.drained(), "news": 1}), read(receipts.drained()))

@@ -77,8 +77,6 @@ pub(crate) enum FindingId {
     BudgetsUnknown,
     GracePeriodTooLong,
     DoNotDisrupt,
-    LeftByLabel,
-    OverrideWithoutEffect,
     TagWithoutLabel,
     NotAllPodsListed,
 }

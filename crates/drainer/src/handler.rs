@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 use crate::actions::identify::{Identified, identify};
 use crate::actions::lifecycle::{Stage, last_answer};
 use crate::actions::undo_check::{self, DueCheck};
-use crate::actions::{self, ByLabel, Next};
+use crate::actions::{self, Next};
 use crate::aws::lifecycle::LifecycleAction;
 use crate::aws::managed_tag;
 use crate::context::{Attempt, Context, Target};
@@ -110,7 +110,7 @@ async fn follow(
         }
         _ => None,
     };
-    let attempt = Attempt::new(notice, history, invocation, action, settings);
+    let attempt = Attempt { notice, history, invocation, action, settings };
 
     // On the heap: in a debug build it is too large for a thread's stack.
     let acting = Box::pin(act(context, &attempt, record));
@@ -150,7 +150,6 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
     };
-    record.overrides = attempt.read_tags(&instance);
     if let Some(warning) = disbelieved_tag(&instance.tags) {
         record.warn(warning);
     }
@@ -158,14 +157,12 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
         return Ok(Outcome::Ignored(reason));
     }
     let managed_by = managed_by(&instance.tags);
-    let mut target = Target { attempt, instance: &instance, managed_by, cluster: &cluster, action: None };
-    // Decided again when a look at the node has told what only its labels say: who manages it, where the tags of its instance
-    // name nobody, and what is to be done with it.
+    let mut target = Target { attempt, instance: &instance, managed_by, cluster: &cluster };
+    // Decided again when the node's labels name its manager and the tags of its instance do not.
     loop {
         match carry_out(context, &target, record).await.map_err(|failure| (Stage::Decided, failure))? {
             Next::Done(outcome) => return Ok(outcome),
-            Next::DecideAgain(ByLabel::ManagedBy(managed_by)) => target.managed_by = managed_by,
-            Next::DecideAgain(ByLabel::Action(action)) => target.action = action,
+            Next::DecideAgain(managed_by) => target.managed_by = managed_by,
         }
     }
 }
@@ -220,12 +217,9 @@ async fn whose(
 
 /// Does what the table says for such a notice and such a node.
 async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
-    let settings = target.attempt.settings();
-    let Attempt { notice, invocation, .. } = target.attempt;
-    let decide = || {
-        decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now())
-            .with_label(target.action)
-    };
+    let Attempt { notice, invocation, settings, .. } = target.attempt;
+    let decide =
+        || decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now());
     let mut decision = decide();
     if let Decision::Postpone(begins) = decision
         && later::slept(begins, invocation).await

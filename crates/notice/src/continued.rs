@@ -135,7 +135,7 @@ mod tests {
         let Incoming::Notice { history, .. } = read(sample("drain-continuation"), &home()).unwrap() else {
             panic!("not read")
         };
-        assert_eq!(history.blockage, None, "0.2 has no such field");
+        assert_eq!(history.blockage, None);
         let invocation = history.earlier[0].clone();
         let blocked = history.with(invocation.clone(), Some(PublishedBlockage::Begun));
         let continued: History = serde_json::from_value(serde_json::to_value(&blocked).unwrap()).unwrap();

@@ -36,9 +36,7 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_scaling_group: Option<String>,
     /// What manages the node's life.
-    //  The alias is version 1's name: its events may wait in the queue while the stack is upgraded. With the version after 0.2
-    //  nobody writes it any more; so with the alias of `Fate::Lost`.
-    #[serde(alias = "owner", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<Cow<'static, str>>,
     /// What was to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,10 +48,7 @@ pub struct Receipt {
     /// Why it could not be cordoned, if its pods were evicted all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_cordoned: Option<String>,
-    /// What tags of the instance or a label of the node set otherwise than the stack.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub overrides: Vec<OverrideRecord>,
-    /// What was wrong, and changed nothing: tags and labels that had no effect.
+    /// Tags that had no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// How long there was for the drain.
@@ -98,18 +93,6 @@ pub struct NoticeRecord {
     /// When the instance goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-}
-
-/// What a tag of the instance or a label of the node set otherwise than the stack.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Override"))]
-#[serde(default)]
-pub struct OverrideRecord {
-    /// What was set: a word of the setting `Overridable`.
-    pub setting: String,
-    pub value: String,
-    /// The tag or the label.
-    pub from: String,
 }
 
 /// How a notice ended. There is no other way.
@@ -256,17 +239,6 @@ mod tests {
         );
         assert_eq!((receipt.window, receipt.hook.as_ref(), receipt.steps.len()), (None, None, 1));
         assert_eq!((receipt.pods[0].name(), receipt.pods[0].fate()), ("shop/db-0", None), "no end that is counted");
-    }
-
-    #[test]
-    fn a_receipt_of_version_1_that_waited_in_the_queue_loses_no_pod() {
-        let written = |version: u32, fate: &str, whose: &str| {
-            let pod = json!({"pod": "shop/db-0", "fate": fate});
-            let receipt = read(json!({"receipt": version, whose: "karpenter", "ending": "failed", "pods": [pod]}));
-            (receipt.managed_by.clone(), receipt.pods[0].fate())
-        };
-        assert_eq!(written(1, "left", "owner"), (Some("karpenter".into()), Some(Fate::Lost)));
-        assert_eq!(written(1, "left", "owner"), written(2, "lost", "managed_by"));
     }
 
     #[test]

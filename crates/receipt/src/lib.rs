@@ -25,7 +25,7 @@ pub mod schema;
 mod times;
 
 pub use counts::Counts;
-pub use document::{Document, Ending, NoticeRecord, OverrideRecord, Receipt};
+pub use document::{Document, Ending, NoticeRecord, Receipt};
 pub use earlier::Earlier;
 pub use hook::{HookRecord, HookState, LifecycleResult};
 pub use lines::{LONGEST_LINE, lines};

@@ -83,7 +83,6 @@ pub enum Fate {
     /// It was still there when the time was up, and the next invocation goes on with it or its instance is kept.
     Remaining,
     /// It was still there when the time was up.
-    #[serde(alias = "left")]
     Lost,
     /// It was shutting down when its node stopped answering, or was stuck in Terminating, so that nobody knows how it ended.
     Unconfirmed,

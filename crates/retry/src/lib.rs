@@ -3,11 +3,8 @@
 //! Lambda and SQS try again too, but only after a minute or more, too late for a spot notice. So a failure that may pass is
 //! tried again here. One that is final ends the loop at once.
 
-use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// The first pause: a spot notice leaves two minutes.
@@ -98,36 +95,6 @@ async fn attempts<T, E: Transient>(
         }
         retrying(&error);
         stopped = Stopped::Failed(error);
-    }
-}
-
-/// Calls, and calls once more beside that while no answer has come: after `first_pause`, after twice as long again, and so on. `slow`
-/// hears of it. The first success counts, however late. A failure counts when no other call is under way.
-///
-/// A call that is lost costs the first pause. A service that is slow is waited for, and one that has too much to do is called less
-/// and less often ("hedged requests"; Dean and Barroso, "The Tail at Scale").
-pub async fn hedged<T, E, F>(first_pause: Duration, call: impl Fn() -> F, slow: impl Fn(Duration)) -> Result<T, E>
-where
-    F: Future<Output = Result<T, E>>,
-{
-    let mut calls = FuturesUnordered::from_iter([call()]);
-    let mut pause = first_pause;
-    let mut call_again = pin!(sleep(pause));
-    loop {
-        tokio::select! {
-            biased;
-            Some(answer) = calls.next() => {
-                if answer.is_ok() || calls.is_empty() {
-                    return answer;
-                }
-            }
-            () = &mut call_again => {
-                slow(pause);
-                calls.push(call());
-                pause *= 2;
-                call_again.as_mut().reset(Instant::now() + pause);
-            }
-        }
     }
 }
 
@@ -222,42 +189,6 @@ mod tests {
             |_| (),
         );
         assert_eq!(done.await, Ok(5));
-    }
-
-    /// Calls whose answers come after so many seconds, until one counts: it, how many calls there were, and the seconds until then.
-    async fn hedging(answers: &[(u64, Result<u8, Refusal>)]) -> (Result<u8, Refusal>, usize, u64) {
-        let (began, calls) = (Instant::now(), RefCell::new(0));
-        let call = || {
-            let (after, answer) = answers[*calls.borrow()].clone();
-            *calls.borrow_mut() += 1;
-            async move {
-                sleep(Duration::from_secs(after)).await;
-                answer
-            }
-        };
-        let answer = hedged(Duration::from_secs(5), call, |_| ()).await;
-        (answer, calls.take(), began.elapsed().as_secs())
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_lost_costs_the_first_pause_and_a_slow_answer_is_waited_for() {
-        assert_eq!(hedging(&[(1, Ok(1))]).await, (Ok(1), 1, 1));
-        assert_eq!(hedging(&[(9999, Ok(1)), (1, Ok(2))]).await, (Ok(2), 2, 6));
-        assert_eq!(hedging(&[(8, Ok(1)), (9999, Ok(2))]).await, (Ok(1), 2, 8));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_service_that_does_not_answer_is_called_less_and_less_often() {
-        let never = (9999, Ok(1));
-        let answers = [never.clone(), never.clone(), never.clone(), never.clone(), (1, Ok(2))];
-        assert_eq!(hedging(&answers).await, (Ok(2), 5, 76));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_failure_counts_when_no_other_call_is_under_way() {
-        assert_eq!(hedging(&[(1, Err(Refusal::Busy))]).await, (Err(Refusal::Busy), 1, 1));
-        assert_eq!(hedging(&[(8, Ok(1)), (1, Err(Refusal::Busy))]).await, (Ok(1), 2, 8));
-        assert_eq!(hedging(&[(8, Err(Refusal::Busy)), (1, Err(Refusal::Denied))]).await, (Err(Refusal::Busy), 2, 8));
     }
 
     #[tokio::test(start_paused = true)]

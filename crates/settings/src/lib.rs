@@ -1,11 +1,11 @@
 //! The settings: environment variables, read and checked once, every problem reported at once.
 //!
+//! * `environment`: reads variables, also for the announce function
 //! * `table`: every setting with its default, as the documents and the template show it
 //! * `values`: what their values mean
-//! * `overrides`: what tags of an instance and a label of its node override
 //! * `selector`: a label selector as kubectl takes it
 
-mod overrides;
+pub mod environment;
 mod selector;
 mod table;
 mod values;
@@ -14,14 +14,13 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use kube_core::Selector;
-pub use overrides::{ACTION_LABEL, NodeAction, Overridable, Overrides};
-use spillway_environment::{Reader, SettingsError};
+use environment::{Reader, SettingsError};
 pub use spillway_receipt::LifecycleResult;
 
 #[cfg(test)]
 use table::SETTINGS;
 pub use values::{
-    GroupTag, KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NodeEvents, NoticeFamily, Policy,
+    GroupTag, KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NoticeFamily, Policy,
     Schedules, TaintNames, Taints,
 };
 
@@ -56,16 +55,14 @@ pub struct Settings {
     pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub maintenance_lead: Duration,
-    /// What tags of an instance and a label of its node may override.
-    pub overridable: Vec<Overridable>,
     /// How many nodes of a cluster, group and zone drain for maintenance at once; absent: any number.
     pub maintenance_at_once: Option<NonZeroUsize>,
     /// Which taints a node gets.
     pub taints: Taints,
     /// What load balancers are told of the node, and whether a hook waits for them.
     pub load_balancers: LoadBalancers,
-    /// Whether Kubernetes events tell of a drain, and by whose reasons.
-    pub node_events: Option<NodeEvents>,
+    /// Whether Kubernetes events on the node and its pods describe a drain.
+    pub node_events: bool,
     /// Whether a node's conditions say how far it is drained.
     pub node_conditions: bool,
     /// Whether to touch nothing.
@@ -96,16 +93,14 @@ impl Settings {
             hooks: reader.read(table::HOOKS, values::hook_names),
             hook_group_tag: reader.read(table::HOOK_GROUP_TAG, values::hook_group_tag),
             hooks_without_node: reader.read(table::HOOKS_WITHOUT_NODE, values::hooks_without_node),
-            hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, table::HOOK_MAX_WAIT_S)),
+            hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, 60..=172_800)),
             hooks_at_once: reader.read(table::HOOKS_AT_ONCE, values::at_once),
             rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),
-            maintenance_lead: reader
-                .read(table::MAINTENANCE_LEAD, |value| values::seconds(value, table::MAINTENANCE_LEAD_S)),
-            overridable: reader.read(table::OVERRIDABLE, values::overridable),
+            maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 10..=172_800)),
             maintenance_at_once: reader.read(table::MAINTENANCE_AT_ONCE, values::at_once),
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),
-            node_events: reader.read(table::NODE_EVENTS, values::node_events),
+            node_events: reader.read(table::NODE_EVENTS, values::flag),
             node_conditions: reader.read(table::NODE_CONDITIONS, values::flag),
             dry_run: reader.read(table::DRY_RUN, values::flag),
             schedules: reader.read(table::SCHEDULES, values::schedules),

@@ -1,8 +1,6 @@
 //! Every setting, as the documents and the template show it.
 
-use std::ops::RangeInclusive;
-
-use spillway_environment::Setting;
+use crate::environment::Setting;
 
 /// The default of a list or a name that means: no restriction.
 const NONE: &str = "";
@@ -140,11 +138,10 @@ pub(crate) const LOAD_BALANCERS: Setting = Setting {
 };
 pub(crate) const NODE_EVENTS: Setting = Setting {
     name: "SPILLWAY_NODE_EVENTS",
-    default: "off",
-    accepted: "off, spillway or nth",
+    default: "false",
+    accepted: "true or false",
     meaning: "whether [Kubernetes events](what-happens.md#kubernetes-events) on the node and its pods say what became of \
-              them: with our reasons, or with those of aws-node-termination-handler. It needs a right more: \
-              `kubectl apply -f deploy/optional/node-events.yaml`",
+              them. It needs a right more: `kubectl apply -f deploy/optional/node-events.yaml`",
 };
 pub(crate) const NODE_CONDITIONS: Setting = Setting {
     name: "SPILLWAY_NODE_CONDITIONS",
@@ -160,19 +157,6 @@ pub(crate) const DRY_RUN: Setting = Setting {
     accepted: "true or false",
     meaning: "whether to touch nothing and only say what would have been done",
 };
-
-pub(crate) const OVERRIDABLE: Setting = Setting {
-    name: "SPILLWAY_OVERRIDABLE",
-    default: NONE,
-    accepted: "some of hook-max-wait, hooks-at-once, maintenance-lead, maintenance-at-once and action, separated by \
-               commas, or nothing",
-    meaning: "what a [tag of the instance or a label of the node](#what-a-team-may-override) may override for its node",
-};
-
-/// The seconds that the settings take which a tag may override.
-pub(crate) const HOOK_MAX_WAIT_S: RangeInclusive<u64> = 60..=172_800;
-pub(crate) const MAINTENANCE_LEAD_S: RangeInclusive<u64> = 10..=172_800;
-
 /// Every setting there is, as the template orders them.
 pub(crate) const SETTINGS: [Setting; 22] = [
     DRAIN_ON,
@@ -190,7 +174,6 @@ pub(crate) const SETTINGS: [Setting; 22] = [
     HOOKS_AT_ONCE,
     REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
-    OVERRIDABLE,
     MAINTENANCE_AT_ONCE,
     TAINTS,
     LOAD_BALANCERS,

@@ -1,6 +1,6 @@
 //! The settings: what is accepted, what is refused, and that the documents and the template agree.
 
-use spillway_environment::{PREFIX, Setting};
+use super::environment::{PREFIX, Setting};
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_DRAIN_ON", "rebalance,spot"),
         ("SPILLWAY_CORDON_ON", "terminate"),
         ("SPILLWAY_LAUNCH", "CONTINUE"),
-        ("SPILLWAY_MANAGED_NODE_GROUPS", "leave"),
+        ("SPILLWAY_MANAGED_NODE_GROUPS", "off"),
         ("SPILLWAY_KARPENTER", "nodeclaim"),
         ("SPILLWAY_CLUSTERS", "prod, stage"),
         ("SPILLWAY_MANAGED_TAG", "team=shop"),
@@ -32,14 +32,10 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_HOOKS_AT_ONCE", "2"),
         ("SPILLWAY_REBALANCE_WINDOW_S", "30"),
         ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
-        (
-            "SPILLWAY_OVERRIDABLE",
-            "hook-max-wait, hooks-at-once, maintenance-lead, maintenance-at-once, action",
-        ),
         ("SPILLWAY_MAINTENANCE_AT_ONCE", "0"),
         ("SPILLWAY_TAINTS", "out-of-service,nth"),
         ("SPILLWAY_LOAD_BALANCERS", "wait"),
-        ("SPILLWAY_NODE_EVENTS", "nth"),
+        ("SPILLWAY_NODE_EVENTS", "true"),
         ("SPILLWAY_NODE_CONDITIONS", "true"),
         ("SPILLWAY_DRY_RUN", "true"),
         (
@@ -53,17 +49,14 @@ fn every_setting_can_be_set() {
 }
 
 #[test]
-fn what_version_0_2_called_off_is_off() {
-    let off = [
-        ("SPILLWAY_CORDON_ON", "off"),
-        ("SPILLWAY_LAUNCH", "ignore"),
-        ("SPILLWAY_KARPENTER", "leave"),
-        ("SPILLWAY_HOOKS_WITHOUT_NODE", "leave"),
-        ("SPILLWAY_LOAD_BALANCERS", "leave"),
-        ("SPILLWAY_NODE_EVENTS", "none"),
-    ];
-    assert_eq!(read(&off).unwrap(), read(&off.map(|(name, _)| (name, "off"))).unwrap());
-    assert_eq!(read(&off).unwrap(), read(&[]).unwrap());
+fn off_is_the_default_of_what_it_switches() {
+    let off = ["CORDON_ON", "LAUNCH", "KARPENTER", "HOOKS_WITHOUT_NODE", "LOAD_BALANCERS", "TAINTS"];
+    for name in off.map(|name| format!("{PREFIX}{name}")) {
+        assert_eq!(read(&[(&name, "off")]).unwrap(), read(&[]).unwrap(), "{name}");
+        for wrong in ["ignore", "leave", "none"] {
+            assert!(read(&[(&name, wrong)]).is_err(), "{name}={wrong}");
+        }
+    }
 }
 
 #[test]
@@ -88,8 +81,6 @@ fn a_list_takes_each_word_once_and_no_empty_one() {
         ("SPILLWAY_TAINTS", "nth,"),
         ("SPILLWAY_TAINTS", "out-of-service,out-of-service"),
         ("SPILLWAY_HOOKS", "spillway,"),
-        ("SPILLWAY_OVERRIDABLE", "action,action"),
-        ("SPILLWAY_OVERRIDABLE", "rebalance-window"),
     ] {
         assert!(read(&[(variable, wrong)]).is_err(), "{variable}={wrong}");
     }
@@ -210,7 +201,6 @@ fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
     for setting in SETTINGS {
         let Setting { name, default, .. } = setting;
         let value = variables.split(&format!("{name}: ")).nth(1).unwrap().lines().next().unwrap();
-        // The last one that is named is today's: an old name may stand before it for one version.
         let parameter = value.trim_end_matches(']').rsplit("!Ref ").next().unwrap();
         let definition = template.split(&format!("\n  {parameter}:\n")).nth(1).unwrap();
         let given = definition.split("Default: ").nth(1).unwrap().lines().next().unwrap();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kube_core::Selector;
 use spillway_receipt::LifecycleResult;
 
-use super::{Overridable, selector};
+use super::selector;
 
 /// What to do with a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,15 +152,6 @@ pub enum LoadBalancers {
     Wait,
 }
 
-/// The reasons that Kubernetes events about a drain have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodeEvents {
-    /// Ours: one for each way in which a pod may end.
-    Spillway,
-    /// Those of aws-node-termination-handler.
-    Nth,
-}
-
 /// Where what is done later is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedules {
@@ -177,16 +168,9 @@ type Accepted<T> = Option<T>;
 
 /// The word of every setting that switches something off: a variable that is empty has its default.
 const OFF: &str = "off";
-/// What version 0.2 had in its place. The next version refuses them.
-const OFF_BEFORE: [&str; 3] = ["ignore", "leave", "none"];
-
-fn with_off(value: &str) -> &str {
-    if OFF_BEFORE.contains(&value) { OFF } else { value }
-}
-
 /// Each word once.
 pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
-    if value.is_empty() || with_off(value) == OFF {
+    if value.is_empty() || value == OFF {
         return Some(Vec::new());
     }
     let mut named = Vec::new();
@@ -202,17 +186,17 @@ pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
 
 /// The answer, or none.
 pub(super) fn launch_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
-    if with_off(value) == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
+    if value == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
 pub(super) fn managed_node_groups(value: &str) -> Accepted<ManagedNodeGroups> {
     use ManagedNodeGroups::{Drain, Gaps, Leave};
-    one_of(with_off(value), &[("gaps", Gaps), (OFF, Leave), ("drain", Drain)])
+    one_of(value, &[("gaps", Gaps), (OFF, Leave), ("drain", Drain)])
 }
 
 pub(super) fn karpenter_nodes(value: &str) -> Accepted<KarpenterNodes> {
     use KarpenterNodes::{Leave, NodeClaim};
-    one_of(with_off(value), &[(OFF, Leave), ("nodeclaim", NodeClaim)])
+    one_of(value, &[(OFF, Leave), ("nodeclaim", NodeClaim)])
 }
 
 fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
@@ -221,20 +205,7 @@ fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
 
 /// The answer, or none.
 pub(super) fn hooks_without_node(value: &str) -> Accepted<Option<LifecycleResult>> {
-    if with_off(value) == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
-}
-
-/// Each word once.
-pub(super) fn overridable(value: &str) -> Accepted<Vec<Overridable>> {
-    let mut named = Vec::new();
-    for word in value.split(',').map(str::trim).filter(|_| !value.is_empty()) {
-        let what = Overridable::ALL.into_iter().find(|what| what.as_str() == word)?;
-        if named.contains(&what) {
-            return None;
-        }
-        named.push(what);
-    }
-    Some(named)
+    if value == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
 pub(super) fn taints(value: &str) -> Accepted<Taints> {
@@ -252,11 +223,7 @@ pub(super) fn taints(value: &str) -> Accepted<Taints> {
 
 pub(super) fn load_balancers(value: &str) -> Accepted<LoadBalancers> {
     use LoadBalancers::{Exclude, Leave, Wait};
-    one_of(with_off(value), &[(OFF, Leave), ("exclude", Exclude), ("wait", Wait)])
-}
-
-pub(super) fn node_events(value: &str) -> Accepted<Option<NodeEvents>> {
-    one_of(with_off(value), &[(OFF, None), ("spillway", Some(NodeEvents::Spillway)), ("nth", Some(NodeEvents::Nth))])
+    one_of(value, &[(OFF, Leave), ("exclude", Exclude), ("wait", Wait)])
 }
 
 pub(super) fn flag(value: &str) -> Accepted<bool> {

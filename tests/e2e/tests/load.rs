@@ -98,7 +98,7 @@ async fn a_node_of_three_hundred_pods_is_drained_with_one_eviction_each() {
 #[tokio::test]
 async fn a_full_node_has_all_its_events_and_its_pods_events_come_after_the_last_eviction() {
     let _turn = turn().await;
-    let mut stage = Stage::set("told-full").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "spillway")]).await;
+    let mut stage = Stage::set("told-full").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "true")]).await;
     put_pods(&stage.world.admin(), &stage.name, &stage.node.name, PODS).await.expect("its pods run");
 
     let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;

@@ -95,7 +95,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         let settings = [
             ("SPILLWAY_KARPENTER", "nodeclaim"),
             ("SPILLWAY_NODE_CONDITIONS", "true"),
-            ("SPILLWAY_NODE_EVENTS", "spillway"),
+            ("SPILLWAY_NODE_EVENTS", "true"),
         ];
         let stage = stage.with_settings(&settings).await;
         if matches!(need, Need::Disrupt) {

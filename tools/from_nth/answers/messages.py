@@ -127,9 +127,9 @@ def events(nth: Installation) -> Answer:
     if not nth["emitKubernetesEvents"]:
         return same("No Kubernetes events.")
     return differs(
-        "NTH's reasons and sentences, so that alerts on them go on working. They come after the drain, and on pods only if "
-        "they were told to leave; JSON has their reporter in reportingComponent. NodeEvents=spillway has our reasons. "
-        "Either needs a right more: kubectl apply -f deploy/optional/node-events.yaml",
+        "Spillway's events have reasons and a reporter of their own: change alerts on NTH's reasons (docs/what-happens.md "
+        "lists ours). They come after the drain, and on pods only if they were evicted or blocked. They need a right more: "
+        "kubectl apply -f deploy/optional/node-events.yaml",
         "NodeEvents",
     )
 

@@ -13,7 +13,7 @@ mod times;
 
 use jiff::Timestamp;
 use spillway_notice::{Deadline, Hook, Kind, Notice};
-use spillway_settings::{KarpenterNodes, ManagedNodeGroups, NodeAction, Policy, Settings};
+use spillway_settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
 
 use crate::cluster::ClusterName;
 use crate::instance::{Instance, ManagedBy, Membership, membership};
@@ -49,17 +49,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The decision with what the node's label says: whether a node that is cordoned is drained as well.
-    #[must_use]
-    pub fn with_label(self, action: Option<NodeAction>) -> Self {
-        match (self, action) {
-            (Self::Drain, Some(NodeAction::Cordon)) => Self::Cordon,
-            (Self::Cordon, Some(NodeAction::Drain)) => Self::Drain,
-            // A node that is to be left is no node to claim.
-            (decision, _) => decision,
-        }
-    }
-
     /// The decision as the receipt names it.
     pub fn as_str(&self) -> &'static str {
         match self {

@@ -45,7 +45,7 @@ pub enum Reason {
         "neither instance {instance} nor its Auto Scaling group has the tag {tag}, which SPILLWAY_MANAGED_TAG names"
     )]
     NoManagedTag { instance: String, tag: String },
-    #[error("the node belongs to a managed node group, and the setting SPILLWAY_MANAGED_NODE_GROUPS says leave")]
+    #[error("the node belongs to a managed node group, and the setting SPILLWAY_MANAGED_NODE_GROUPS is off")]
     ManagedNodeGroup,
     #[error("the node belongs to a managed node group, and EKS drains it itself for this notice")]
     ManagedNodeGroupDrainsItself,
@@ -65,8 +65,6 @@ pub enum Reason {
     Hybrid,
     #[error("node {0} has the label spillway/ignore")]
     OptedOut(String),
-    #[error("node {0} has the label spillway/action=leave, which SPILLWAY_OVERRIDABLE lets it have")]
-    LeftByLabel(String),
     #[error("node {0} was given back, or somebody uncordoned it, since its drain began: it is drained no further")]
     GivenBack(String),
     #[error("node {0} does not have the labels that SPILLWAY_NODE_SELECTOR asks for")]

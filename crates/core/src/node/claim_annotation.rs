@@ -21,7 +21,7 @@ pub struct ClaimAnnotation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// From when on the instance was to go, by the clock that dates notices: an older notice that it runs is about a time
-    /// before the claim. Absent in claims of earlier versions.
+    /// before the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Its place among the drains that wait for one another, if it is one of those.

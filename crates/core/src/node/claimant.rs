@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
-use kube_core::Status;
+use kube_core::{Selector, Status};
 use spillway_notice::continued::Earlier;
-use spillway_settings::NodeAction;
 
 use super::claim_annotation::ClaimAnnotation;
-use super::labels::LabelRules;
 use crate::instance::ManagedBy;
 
 /// Who claims, what they leave on the node, and which nodes they may have.
@@ -28,10 +26,8 @@ pub struct Claimant<'a> {
     pub excludes: bool,
     /// Whose node it is, as far as we know.
     pub managed_by: ManagedBy,
-    /// What labels decide.
-    pub rules: LabelRules<'a>,
-    /// What the node's label says, as far as we know: it was decided by that.
-    pub action: Option<NodeAction>,
+    /// The labels that the node must have.
+    pub selector: &'a Selector,
 }
 
 /// How the claim went.

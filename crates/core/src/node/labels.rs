@@ -1,10 +1,8 @@
-//! What a node's labels say: that it is to be left alone, what is to be done with it, and whose it is. Pure.
+//! What a node's labels say: that it is to be left alone, and whose it is. Pure.
 
 use std::collections::BTreeMap;
 
 use kube_core::{Selector, SelectorExt as _};
-
-use spillway_settings::{ACTION_LABEL, NodeAction, Overridable, Settings};
 
 use super::unclaimed::Unclaimed;
 use crate::instance::ManagedBy;
@@ -24,37 +22,12 @@ pub const NODE_POOL: &str = "karpenter.sh/nodepool";
 /// The labels that name an owner.
 pub const OF_OWNERS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];
 
-/// What the settings let labels decide.
-#[derive(Debug, Clone, Copy)]
-pub struct LabelRules<'a> {
-    /// The labels that a node must have.
-    pub selector: &'a Selector,
-    /// Whether a label may say what is to be done with its node.
-    pub lets_override_action: bool,
-}
-
-impl<'a> LabelRules<'a> {
-    /// As the settings say.
-    pub fn of(settings: &'a Settings) -> Self {
-        let lets_override_action = settings.lets_override(Overridable::Action);
-        Self { selector: &settings.node_selector, lets_override_action }
+/// Why a node with these labels is not to be touched, whoever owns it.
+pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Selector) -> Option<Unclaimed> {
+    if labels.contains_key(IGNORE) {
+        return Some(Unclaimed::OptedOut(name.to_owned()));
     }
-
-    /// Why a node with these labels is not to be touched, whoever owns it.
-    pub fn left_alone(self, labels: &BTreeMap<String, String>, name: &str) -> Option<Unclaimed> {
-        if labels.contains_key(IGNORE) {
-            return Some(Unclaimed::OptedOut(name.to_owned()));
-        }
-        if self.action(labels) == Some(NodeAction::Leave) {
-            return Some(Unclaimed::LeftByLabel(name.to_owned()));
-        }
-        (!self.selector.matches(labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
-    }
-
-    /// What is to be done with the node, as far as its label may say so.
-    pub fn action(self, labels: &BTreeMap<String, String>) -> Option<NodeAction> {
-        labels.get(ACTION_LABEL).filter(|_| self.lets_override_action).and_then(|word| NodeAction::named(word))
-    }
+    (!selector.matches(labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
 }
 
 /// The owner that the labels name. Auto Mode's nodes have Karpenter's label too.
@@ -76,9 +49,8 @@ mod tests {
 
     #[test]
     fn a_node_is_opted_out_by_its_label_whatever_the_value() {
-        let settings = test_support::settings(&[]);
         for value in ["", "true", "false"] {
-            let left_alone = LabelRules::of(&settings).left_alone(&test_support::tags(&[(IGNORE, value)]), "n-1");
+            let left_alone = left_alone(&test_support::tags(&[(IGNORE, value)]), "n-1", &Selector::default());
             assert_eq!(left_alone, Some(Unclaimed::OptedOut("n-1".to_owned())), "{value}");
         }
     }

@@ -14,7 +14,7 @@ use spillway_settings::TaintNames;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
 use super::claimant::{Claimant, How};
-use super::labels::{EXCLUDED, LabelRules};
+use super::labels::EXCLUDED;
 use super::observed::{ClaimState, ObservedNode, claim_state};
 use super::patch::FIELD_MANAGER;
 use super::taint;
@@ -139,7 +139,6 @@ impl World {
             maintenance: (kind == Kind::Maintenance).then(|| "m-1".to_owned()),
             ..ClaimAnnotation::new(&event, &event, kind)
         };
-        let (managed_by, rules) = (ManagedBy::SelfManaged, LabelRules { selector: &ANY, lets_override_action: false });
         let claimant = Claimant {
             annotation,
             earlier: &[],
@@ -147,9 +146,8 @@ impl World {
             only_goes_on: false,
             taint,
             excludes: true,
-            managed_by,
-            rules,
-            action: None,
+            managed_by: ManagedBy::SelfManaged,
+            selector: &ANY,
         };
         for seen in [ObservedNode::untouched(), ObservedNode::of(&self.node())] {
             match claim_state(seen, "n-1", &claimant) {

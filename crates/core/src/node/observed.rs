@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube_core::ResourceExt as _;
 use serde_json::{Value, json};
 use spillway_notice::Kind;
-use spillway_settings::ACTION_LABEL;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
 use super::claimant::{Claimant, How};
@@ -79,9 +78,7 @@ impl Claimant<'_> {
 
     /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
     pub fn looks_first(&self) -> bool {
-        // A label that was decided by is seen by a look: an untouched node would have none, and be decided by that again.
-        let decided_by_label = self.action.is_some();
-        self.reboots || self.only_goes_on || self.has_claimed() || decided_by_label || !self.rules.selector.selects_all()
+        self.reboots || self.only_goes_on || self.has_claimed() || !self.selector.selects_all()
     }
 }
 
@@ -163,11 +160,7 @@ fn bar(seen: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<Uncla
     let none = BTreeMap::new();
     let labels = seen.labels.as_ref().unwrap_or(&none);
     let managed_by = || labels::managed_by(labels).filter(|_| claimant.managed_by == ManagedBy::SelfManaged);
-    let action = claimant.rules.action(labels);
-    let left_alone = claimant.rules.left_alone(labels, name);
-    left_alone
-        .or_else(|| managed_by().map(Unclaimed::ManagedBy))
-        .or_else(|| (action != claimant.action).then_some(Unclaimed::Action(action)))
+    labels::left_alone(labels, name, claimant.selector).or_else(|| managed_by().map(Unclaimed::ManagedBy))
 }
 
 impl Free {
@@ -181,9 +174,6 @@ impl Free {
         patch.test(&["spec", "providerID"], provider_id);
         patch.test_entry("annotations", ANNOTATION, annotations);
         patch.test_entry("labels", labels::IGNORE, labels);
-        if claimant.rules.lets_override_action {
-            patch.test_entry("labels", ACTION_LABEL, labels);
-        }
         if claimant.managed_by == ManagedBy::SelfManaged {
             for label in labels::OF_OWNERS {
                 patch.test_entry("labels", label, labels);

@@ -1,7 +1,5 @@
 //! Why a node is not claimed.
 
-use spillway_settings::NodeAction;
-
 use crate::instance::ManagedBy;
 
 /// Why there is no claim.
@@ -11,8 +9,6 @@ pub enum Unclaimed {
     NoNode,
     /// That node's label opts it out.
     OptedOut(String),
-    /// That node's label says that it is to be left.
-    LeftByLabel(String),
     /// Since we claimed that node it was given back, or somebody uncordoned it.
     GivenBack(String),
     /// Another invocation holds the claim of the same event on that node.
@@ -23,6 +19,4 @@ pub enum Unclaimed {
     NotSelected(String),
     /// Its labels say that somebody else manages it than its instance's tags did.
     ManagedBy(ManagedBy),
-    /// Its label says otherwise what is to be done with it than was decided by.
-    Action(Option<NodeAction>),
 }

@@ -30,8 +30,6 @@ pub(super) struct Group {
     pub(super) cluster: ClusterName,
     pub(super) managed_by: ManagedBy,
     pub(super) tags: BTreeMap<String, String>,
-    /// Those of its tags that the instances it launches do not get.
-    pub(super) not_propagated: BTreeMap<String, String>,
     /// Whether it keeps an instance whose terminate hook was abandoned.
     pub(super) keeps_abandoned: bool,
     /// The instances that it keeps so.
@@ -96,15 +94,8 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
     let is_kept = |state: &LifecycleState| state.as_str().ends_with(KEPT);
     let kept = instances.filter(|instance| instance.lifecycle_state.as_ref().is_some_and(is_kept));
     let kept = kept.filter_map(|instance| instance.instance_id).collect();
-    let mut not_propagated = BTreeMap::new();
-    let mut tags = BTreeMap::new();
-    for tag in described.tags.into_iter().flatten() {
-        let (Some(key), value) = (tag.key, tag.value.unwrap_or_default()) else { continue };
-        if tag.propagate_at_launch != Some(true) {
-            not_propagated.insert(key.clone(), value.clone());
-        }
-        tags.insert(key, value);
-    }
+    let tags = described.tags.into_iter().flatten();
+    let tags: BTreeMap<_, _> = tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect();
     let Membership::In(cluster) = membership(&tags) else { return None };
     Some(Group {
         name: described.auto_scaling_group_name?,
@@ -115,7 +106,6 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
             _ => ManagedBy::SelfManaged,
         },
         tags,
-        not_propagated,
         keeps_abandoned,
         kept,
         hooks: Vec::new(),
@@ -179,19 +169,6 @@ mod tests {
         let described = described.instances(instance("i-2", "Terminating:Retained"));
         let described = described.instances(instance("i-3", "Warmed:Terminating:Retained"));
         assert_eq!(group(described.build()).unwrap().kept, ["i-2", "i-3"]);
-    }
-
-    #[test]
-    fn a_tag_that_instances_do_not_get_is_known() {
-        let tag = |key: &str, propagates| {
-            TagDescription::builder().key(key).value("owned").set_propagate_at_launch(propagates).build()
-        };
-        let described = AutoScalingGroup::builder().auto_scaling_group_name("workers");
-        let described = described.tags(tag("kubernetes.io/cluster/prod", Some(true)));
-        let described = described.tags(tag("spillway:hook-max-wait-s", Some(false))).tags(tag("team", None));
-        let read = group(described.build()).unwrap();
-        assert_eq!(read.not_propagated.into_keys().collect::<Vec<_>>(), ["spillway:hook-max-wait-s", "team"]);
-        assert_eq!(read.tags.len(), 3);
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,7 +7,6 @@ use spillway_core::cluster::ClusterName;
 use spillway_core::decision::{self, HOOK_OF_EKS};
 use spillway_core::instance::ManagedBy;
 use spillway_drainer::aws::CallError;
-use spillway_receipt::OverrideRecord;
 use spillway_settings::{LifecycleResult, ManagedNodeGroups, NoticeFamily, Policy, Settings};
 use spillway_startup::logs::chain;
 
@@ -76,27 +75,13 @@ fn is_tagged(group: &Group, settings: &Settings) -> bool {
     tag.is_none_or(|tag| group.tags.get(&tag.key).is_some_and(|value| tag.allows(value)))
 }
 
-fn of_group(group: &Group, stack: &Settings, region: &str) -> Vec<Finding> {
-    // What is not propagated changes nothing for an instance.
-    let (_, not_propagated) = stack.with_tags(&group.not_propagated);
-    let mut propagated = group.tags.clone();
-    propagated.retain(|key, _| !group.not_propagated.contains_key(key));
-    let (settings, overrides) = stack.with_tags(&propagated);
-    let settings = settings.as_ref();
-    let not_allowed = stack.tags_without_effect(&group.tags).into_iter().map(|key| {
-        format!("has the tag {key}, which SPILLWAY_OVERRIDABLE does not let an instance have: it changes nothing")
-    });
-    let refused = overrides.refused.into_iter().chain(not_propagated.refused);
-    let without_effect = not_allowed.chain(refused.map(|why| format!("is tagged wrongly: {why}")));
-    let without_effect = without_effect.map(|what| overrides_nothing(group, &what));
-    let not_propagated = not_propagated.taken.iter().map(|tag| reaches_no_instance(group, tag, region));
-    let without_effect = without_effect.chain(not_propagated);
+fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
     let hooks: Vec<&GroupHook> = group.terminate_hooks().collect();
     let (ours, others): (Vec<&GroupHook>, Vec<&GroupHook>) =
         hooks.iter().copied().partition(|hook| decision::left_to_others(&hook.name, settings).is_none());
     // EKS has hooks of its own on its node groups.
     if ours.is_empty() && group.managed_by == ManagedBy::SelfManaged {
-        return without_effect.chain([missing(group, &others, settings, region)]).collect();
+        return vec![missing(group, &others, settings, region)];
     }
     let of_hook = |hook: &GroupHook| {
         [
@@ -109,28 +94,7 @@ fn of_group(group: &Group, stack: &Settings, region: &str) -> Vec<Finding> {
     let kept = group.kept.iter().map(|instance| kept(group, instance, region));
     let denied = (!ours.is_empty()).then(|| denied(group, settings, region)).flatten();
     let of_ours = denied.into_iter().chain(ours.into_iter().flat_map(of_hook).flatten());
-    of_ours.chain(of_others).chain(kept).chain(without_effect).collect()
-}
-
-/// A tag that would override a setting for the instances of the group, and does not.
-fn overrides_nothing(group: &Group, what: &str) -> Finding {
-    let to_do = "name in the parameter Overridable what the tag overrides, correct its value, or take the tag away";
-    let object = format!("Auto Scaling group {}", group.name);
-    Finding::new(FindingId::OverrideWithoutEffect, Severity::Warn, object, what, to_do)
-}
-
-/// A tag of the group alone, where its instances should have it.
-fn reaches_no_instance(group: &Group, tag: &OverrideRecord, region: &str) -> Finding {
-    let what = format!("has the {}, and its instances do not get it: PropagateAtLaunch is false", tag.from);
-    let to_do = "have the group propagate it; running instances need the tag by aws ec2 create-tags";
-    let object = format!("Auto Scaling group {}", group.name);
-    let key = tag.from.trim_start_matches("tag ");
-    Finding::new(FindingId::OverrideWithoutEffect, Severity::Warn, object, what, to_do).with_command(format!(
-        "aws autoscaling create-or-update-tags --region {region} --tags \
-         ResourceType=auto-scaling-group,PropagateAtLaunch=true,Key={key},Value={},ResourceId={}",
-        quoted(&tag.value),
-        quoted(&group.name)
-    ))
+    of_ours.chain(of_others).chain(kept).collect()
 }
 
 /// An instance whose pods could not leave, and whose group keeps such instances.

@@ -285,7 +285,6 @@ mod tests {
             cluster: ClusterName::new("prod"),
             managed_by: ManagedBy::SelfManaged,
             tags: BTreeMap::new(),
-            not_propagated: BTreeMap::new(),
             keeps_abandoned: false,
             kept: Vec::new(),
             hooks: Vec::new(),

@@ -11,8 +11,7 @@ const ID: CheckId = CheckId::Variables;
 pub(super) fn look(settings: &Settings) -> Check {
     let finding = |name: &String| {
         let what = "is no setting of this version, and changes nothing";
-        let to_do = "deploy the template that came with this version; docs/upgrading.md says what became of a setting of an \
-                     earlier one";
+        let to_do = "deploy the template that came with this version; the changelog names each setting that has gone";
         Finding::new(FindingId::UnknownVariable, Severity::Warn, format!("the variable {name}"), what, to_do)
     };
     let findings: Vec<_> = settings.unknown.iter().map(finding).collect();

@@ -6,7 +6,7 @@ use kube::{Api, Client, ResourceExt as _};
 use spillway_core::instance::ManagedBy;
 use spillway_core::node::claim_annotation::ClaimAnnotation;
 use spillway_core::node::claimant::Claimant;
-use spillway_core::node::labels::{LabelRules, managed_by};
+use spillway_core::node::labels::managed_by;
 use spillway_core::node::taint;
 use spillway_drainer::kube::{ApiError, call, until};
 use spillway_drainer::{Rehearsed, rehearse};
@@ -50,7 +50,6 @@ pub(super) async fn look(
 /// Rehearses the claim of one node. One that has gone is not free.
 async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &str) -> Result<Rehearsed, ApiError> {
     let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(Rehearsed::NotFree) };
-    let rules = LabelRules::of(settings);
     let claimant = Claimant {
         annotation: ClaimAnnotation::new(request_id, request_id, Kind::Spot),
         earlier: &[],
@@ -59,8 +58,7 @@ async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &
         taint: settings.taints.of_claim.and_then(|names| taint::for_notice(Kind::Spot, request_id, names)),
         excludes: settings.load_balancers != LoadBalancers::Leave,
         managed_by: managed_by(node.labels()).unwrap_or(ManagedBy::SelfManaged),
-        rules,
-        action: rules.action(node.labels()),
+        selector: &settings.node_selector,
     };
     rehearse(nodes, &node, &claimant).await
 }

@@ -176,10 +176,7 @@ fn needed(settings: &Settings) -> Vec<Right> {
         KarpenterNodes::NodeClaim => OF_NODE_CLAIMS.as_slice(),
         KarpenterNodes::Leave => &[],
     };
-    let of_node_events = match settings.node_events {
-        Some(_) => OF_NODE_EVENTS.as_slice(),
-        None => &[],
-    };
+    let of_node_events = if settings.node_events { OF_NODE_EVENTS.as_slice() } else { &[] };
     let of_node_conditions = if settings.node_conditions { OF_NODE_CONDITIONS.as_slice() } else { &[] };
     let optional = OF_VOLUMES.iter().chain(of_node_claims).chain(of_node_events).chain(of_node_conditions);
     OF_EVERY_DRAIN.iter().chain(optional).copied().collect()

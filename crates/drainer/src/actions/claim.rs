@@ -10,7 +10,7 @@ use spillway_core::outcome::{DrainOutcome, Outcome};
 use spillway_retry::jittered;
 use tokio::time::{Instant, sleep};
 
-use super::{ByLabel, Next, lifecycle};
+use super::{Next, lifecycle};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::kube::ApiError;
@@ -82,7 +82,6 @@ pub(super) async fn claim(
     match claimed {
         Ok(node) => {
             record.claimed(&node, attempt.invocation.clock.now());
-            record.read_label(&node.claim.labels, attempt.settings());
             Ok(Claiming::Claimed(node))
         }
         Err(why) => Ok(Claiming::Ended(unclaimed(why, target, record).await?)),
@@ -128,10 +127,8 @@ pub(super) async fn claim_after_all(target: &Target<'_>, node: &ClaimedNode, rec
 pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let reason = match why {
         Unclaimed::NoNode => return Ok(lifecycle::no_node(target, record).await?.into()),
-        Unclaimed::ManagedBy(managed_by) => return Ok(Next::DecideAgain(ByLabel::ManagedBy(managed_by))),
-        Unclaimed::Action(action) => return Ok(Next::DecideAgain(ByLabel::Action(action))),
+        Unclaimed::ManagedBy(managed_by) => return Ok(Next::DecideAgain(managed_by)),
         Unclaimed::OptedOut(node) => Reason::OptedOut(node),
-        Unclaimed::LeftByLabel(node) => Reason::LeftByLabel(node),
         Unclaimed::GivenBack(node) => Reason::GivenBack(node),
         Unclaimed::DrainedByAnother(node) => return Ok(Outcome::from(DrainOutcome::DrainedByAnother { node }).into()),
         Unclaimed::MaintenanceBegan(node) => Reason::MaintenanceBegan(node),

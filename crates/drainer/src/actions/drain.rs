@@ -27,7 +27,7 @@ use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::node::conditions::Conditions;
 use crate::node::{ClaimedNode, until_given_back};
-use crate::publish::{self, publish_begin, publish_blockage, tells_begin};
+use crate::publish::{publish_begin, publish_blockage, tells_begin};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Fate, Publication, StepName, Subject};
 
@@ -104,7 +104,6 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         Either::Right(((), draining)) => draining.await,
     };
     record.blockage = report.blockage;
-    record.begin = publish::begin(claim, attempt.history, &side_task);
     let let_go = async {
         let waited = after_drain::wait(context, target, &node, &report, window.end, stop).await;
         record.after_drain = waited.told;

@@ -46,7 +46,6 @@ pub(crate) async fn dry_run(
     {
         return unclaimed(why, target, record).await;
     }
-    record.read_label(node.labels(), attempt.settings());
     let node = node.name_any();
     record.found(&node);
     let would = match decision {
@@ -66,7 +65,7 @@ pub(crate) async fn dry_run(
         Decision::Ignore(reason) => return Ok(Outcome::Ignored(reason).into()),
         Decision::Postpone(begins) => format!("scheduled the notice for {begins}"),
     };
-    let begins = decision::begins(attempt.notice, attempt.settings());
+    let begins = decision::begins(attempt.notice, attempt.settings);
     let waits = begins > clock.now();
     let would = if waits { format!("waited until {begins}, and then {would}") } else { would };
     Ok(Outcome::WouldHave(would).into())

@@ -37,7 +37,6 @@ pub(crate) mod undo_check;
 
 use spillway_core::instance::ManagedBy;
 use spillway_core::outcome::Outcome;
-use spillway_settings::NodeAction;
 
 /// What follows an action.
 #[expect(clippy::large_enum_variant, reason = "there is one for each notice")]
@@ -45,17 +44,8 @@ use spillway_settings::NodeAction;
 pub(crate) enum Next {
     /// Nothing: that is what the notice came to.
     Done(Outcome),
-    /// The node's labels say otherwise than was decided by: it is decided again.
-    DecideAgain(ByLabel),
-}
-
-/// What only a node's labels say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ByLabel {
-    /// Somebody else manages it than its instance's tags said.
-    ManagedBy(ManagedBy),
-    /// What is to be done with it.
-    Action(Option<NodeAction>),
+    /// The node's labels name another manager than the instance's tags: it is decided again.
+    DecideAgain(ManagedBy),
 }
 
 impl<O: Into<Outcome>> From<O> for Next {

@@ -1,7 +1,7 @@
 //! Handing a node to Karpenter: its `NodeClaim` is deleted. Nothing here waits for its pods to leave.
 
 use spillway_core::instance::ManagedBy;
-use spillway_core::node::labels::{LabelRules, NODE_POOL};
+use spillway_core::node::labels::NODE_POOL;
 use spillway_core::node::node_claim::HandedOver;
 use spillway_core::node::unclaimed::Unclaimed;
 use spillway_core::outcome::Outcome;
@@ -32,7 +32,8 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
             // Of one that is over, or that nobody knows, no pod is given less than its own grace.
             Deadline::Hard(_) | Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
-        NodeError::settled(node_claim::hand_over(&client, instance, LabelRules::of(attempt.settings()), deadline).await)
+        let selector = &attempt.settings.node_selector;
+        NodeError::settled(node_claim::hand_over(&client, instance, selector, deadline).await)
     });
     match handed.await? {
         Ok(handed) => {

@@ -10,7 +10,7 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use jiff::Timestamp;
 use spillway_core::instance::{Instance, InstanceState};
 use spillway_notice::{InstanceId, ScheduledEvent};
-use spillway_retry::{Backoff, Transient, hedged, jittered};
+use spillway_retry::{Backoff, Transient, jittered};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -28,11 +28,8 @@ const MOST_VALUES: usize = 200;
 /// How long an answer may stay behind EC2's own notices: that takes seconds, as a rule.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long to wait for an answer before the call is made once more. EC2 takes a tenth of a second as a rule.
-const SLOW: Duration = Duration::from_secs(5);
-/// How long a call may take beside which others are made: longer than any invocation. The SDK takes a configuration without a
-/// timeout for one that lifts the connection's too, and would not share connections with the client's other calls.
-const UNHURRIED: Duration = Duration::from_hours(1);
+/// Timeout of the first attempt at a call, after which each attempt has twice the time. EC2 takes a tenth of a second as a rule.
+const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Asks EC2 for an instance until `end`, and for a while again if its answer is behind what is known. `None`: there is
 /// none by that id. `throttled` is notified of each answer that the call is throttled.
@@ -43,20 +40,23 @@ pub(crate) async fn describe(
     throttled: &Notify,
     is_behind: impl Fn(Option<&Instance>) -> bool,
 ) -> Result<Option<Instance>, CallError> {
-    let ask_once = || async {
-        let answer = ask(ec2, id).await;
+    let ask = |timeout| async move {
+        let answer = describe_once(ec2, id, timeout).await;
         if answer.as_ref().is_err_and(Transient::is_throttled) {
             throttled.notify_one();
         }
         answer
     };
-    let slow = |waited| tracing::warn!("{DESCRIBE} has no answer after {waited:?}; asking once more");
-    let ask = || hedged(SLOW, ask_once, slow);
+    let ask_until_answered = async || {
+        let mut timeout = FIRST_TIMEOUT;
+        let attempt = || ask(std::mem::replace(&mut timeout, timeout.saturating_mul(2)));
+        aws::until(DESCRIBE, end, attempt).await
+    };
     let patience = end.min(Instant::now() + CATCHES_UP_WITHIN);
     let mut backoff = Backoff::new();
-    let mut described = aws::until(DESCRIBE, end, ask).await?;
+    let mut described = ask_until_answered().await?;
     while is_behind(described.as_ref()) && timeout_at(patience, sleep(jittered(backoff.next_pause()))).await.is_ok() {
-        described = match aws::until(DESCRIBE, end, ask).await {
+        described = match ask_until_answered().await {
             // What was answered before is better than no answer.
             Err(_) if end <= Instant::now() => break,
             answer => answer?,
@@ -65,10 +65,14 @@ pub(crate) async fn describe(
     Ok(described)
 }
 
-async fn ask(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instance>, CallError> {
-    let unhurried = TimeoutConfig::builder().operation_attempt_timeout(UNHURRIED).operation_timeout(UNHURRIED).build();
+async fn describe_once(
+    ec2: &aws_sdk_ec2::Client,
+    id: &InstanceId,
+    timeout: Duration,
+) -> Result<Option<Instance>, CallError> {
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(timeout).operation_timeout(timeout).build();
     let call = ec2.describe_instances().instance_ids(id.as_str()).customize();
-    let answer = match call.config_override(config::Builder::new().timeout_config(unhurried)).send().await {
+    let answer = match call.config_override(config::Builder::new().timeout_config(timeouts)).send().await {
         Ok(answer) => answer,
         Err(error) if error.as_service_error().and_then(|e| e.code()) == Some("InvalidInstanceID.NotFound") => {
             return Ok(None);
@@ -179,6 +183,9 @@ fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::doubles::aws::{AwsDouble, instances};
     use crate::test_support::aws::described;
@@ -186,24 +193,38 @@ mod tests {
     use crate::test_support::instance_id;
     use crate::test_support::script::{Expected, call};
 
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_counts_that_takes_longer_than_an_attempt_of_the_sdk_may() {
-        let timeouts = spillway_startup::aws::timeouts();
-        let longer = timeouts.operation_timeout().unwrap() * 2;
-        let aws = AwsDouble::new(move |_| async move {
-            sleep(longer).await;
-            let running = "<instanceState><name>running</name></instanceState>";
-            Some((200, instances(&format!("<item><instanceId>{}</instanceId>{running}</item>", instance_id()))))
+    /// An EC2 whose answers take so long, one after the other: whether one counts, and after how many seconds.
+    async fn answered<const N: usize>(takes: [u64; N]) -> (bool, u64) {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let aws = AwsDouble::new(move |_| {
+            let number = calls.fetch_add(1, Ordering::Relaxed);
+            async move {
+                sleep(Duration::from_secs(takes[number])).await;
+                let running = "<instanceState><name>running</name></instanceState>";
+                Some((200, instances(&format!("<item><instanceId>{}</instanceId>{running}</item>", instance_id()))))
+            }
         });
-        let config = config::Builder::new().behavior_version_latest().allow_no_auth().timeout_config(timeouts);
+        let config = config::Builder::new().behavior_version_latest().allow_no_auth();
+        let config = config.timeout_config(spillway_startup::aws::timeouts());
         let region = config::Region::new("us-east-1");
         let ec2 = aws_sdk_ec2::Client::from_conf(config.region(region).http_client(aws).build());
         let began = Instant::now();
-
         let end = began + Duration::from_secs(120);
-        let described = describe(&ec2, &instance_id(), end, &Notify::new(), |_| false).await.unwrap();
+        let described = describe(&ec2, &instance_id(), end, &Notify::new(), |_| false).await;
+        (described.is_ok_and(|described| described.is_some()), began.elapsed().as_secs())
+    }
 
-        assert_eq!((described.unwrap().id, began.elapsed()), (instance_id(), longer));
+    #[tokio::test(start_paused = true)]
+    async fn lost_answer_costs_five_seconds() {
+        assert_eq!(answered([1]).await, (true, 1));
+        let (is_known, seconds) = answered([9_999, 1]).await;
+        assert!(is_known && (6..=7).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_ec2_has_twice_the_time_at_each_attempt() {
+        let (is_known, seconds) = answered([12, 12, 12]).await;
+        assert!(is_known && (27..=29).contains(&seconds), "5, 10 and 12 s, and pauses: {seconds}");
     }
 
     /// Whether EC2 knows the instance, and after how many seconds that is known.
@@ -212,11 +233,6 @@ mod tests {
         let end = began + Duration::from_secs(120);
         let described = describe(&context.ec2, &instance_id(), end, &Notify::new(), |_| is_behind).await.unwrap();
         (described.is_some(), began.elapsed().as_secs())
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_lost_is_made_once_more_after_five_seconds() {
-        assert_eq!(asked([call("DescribeInstances"), described("running", &[])], false).await, (true, 5));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,5 @@
 //! One notice in one invocation, and the node that it is about: how long there is, who claims, which hook waits.
 
-use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
@@ -14,11 +12,10 @@ use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claim_annotation::{ClaimAnnotation, Pace};
 use spillway_core::node::claimant::Claimant;
-use spillway_core::node::labels::LabelRules;
 use spillway_core::node::taint;
 use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
-use spillway_settings::{LoadBalancers, NodeAction, Overrides, Settings};
+use spillway_settings::{LoadBalancers, Settings};
 use tokio::time::Instant;
 
 use crate::aws::lifecycle::LifecycleAction;
@@ -42,10 +39,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) invocation: &'a Invocation,
     /// The lifecycle action that waits for us, if there is one.
     pub(crate) action: Option<LifecycleAction<'a>>,
-    /// The stack's settings.
-    stack: &'a Settings,
-    /// These with what the tags of the instance override, if they do.
-    own: OnceCell<Settings>,
+    pub(crate) settings: &'a Settings,
 }
 
 /// The node that a notice is about, as far as AWS tells: whose instance it is, in which cluster.
@@ -55,47 +49,17 @@ pub(crate) struct Target<'a> {
     pub(crate) instance: &'a Instance,
     pub(crate) managed_by: ManagedBy,
     pub(crate) cluster: &'a ClusterName,
-    /// What the node's label says, as far as a look at the node has told.
-    pub(crate) action: Option<NodeAction>,
 }
 
 impl<'a> Attempt<'a> {
-    /// An attempt by the stack's settings.
-    pub(crate) fn new(
-        notice: &'a Notice,
-        history: &'a History,
-        invocation: &'a Invocation,
-        action: Option<LifecycleAction<'a>>,
-        stack: &'a Settings,
-    ) -> Self {
-        Self { notice, history, invocation, action, stack, own: OnceCell::new() }
-    }
-
-    /// From now on the tags of that instance override what the stack's settings let them. Says what they do.
-    pub(crate) fn read_tags(&self, instance: &Instance) -> Overrides {
-        let (own, overrides) = self.stack.with_tags(&instance.tags);
-        for refused in &overrides.refused {
-            tracing::warn!("{refused}");
-        }
-        if let Cow::Owned(own) = own {
-            self.own.get_or_init(|| own);
-        }
-        overrides
-    }
-
-    /// The settings for this instance.
-    pub(crate) fn settings(&self) -> &Settings {
-        self.own.get().unwrap_or(self.stack)
-    }
-
     /// Until when the notice is worked on.
     pub(crate) fn limits(&self) -> Limits {
-        Limits::of(self.notice, self.action.as_ref().map(|action| action.waits), self.settings())
+        Limits::of(self.notice, self.action.as_ref().map(|action| action.waits), self.settings)
     }
 
     /// What may keep the drain from beginning.
     pub(crate) fn brake(&self) -> Option<Brake> {
-        brake(self.notice, self.limits().drain, self.settings())
+        brake(self.notice, self.limits().drain, self.settings)
     }
 
     /// From when to when the node is drained: within this invocation, by the notice's own clock.
@@ -204,8 +168,7 @@ impl<'a> Attempt<'a> {
 impl Target<'_> {
     /// Who claims the node, and what they leave on it.
     pub(crate) fn claimant(&self) -> Claimant<'_> {
-        let Attempt { notice, history, invocation, .. } = self.attempt;
-        let settings = self.attempt.settings();
+        let Attempt { notice, history, invocation, settings, .. } = self.attempt;
         let (kind, event) = (notice.kind, &notice.event_id);
         let maintenance = notice.maintenance.as_ref();
         let until = match notice.deadline {
@@ -233,8 +196,7 @@ impl Target<'_> {
             taint: settings.taints.of_claim.and_then(|names| taint::for_notice(kind, event, names)),
             excludes: settings.load_balancers != LoadBalancers::Leave,
             managed_by: self.managed_by,
-            rules: LabelRules::of(settings),
-            action: self.action,
+            selector: &settings.node_selector,
         }
     }
 }
@@ -243,7 +205,7 @@ impl Target<'_> {
 mod tests {
     use std::time::Duration;
 
-    use spillway_core::test_support::{maintenance, tags};
+    use spillway_core::test_support::maintenance;
     use spillway_notice::Maintenance;
     use tokio::time::sleep;
 
@@ -268,16 +230,6 @@ mod tests {
         case.notice.maintenance = Some(Maintenance { id: "m-1".to_owned(), reboots: false, starts: None });
         let attempt = case.attempt(&context).await;
         assert_eq!(case.target(&attempt).claimant().annotation.maintenance.as_deref(), Some("m-1"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_tags_of_an_instance_override_what_the_settings_let_them() {
-        let context = TestContext::new(&[("SPILLWAY_OVERRIDABLE", "hook-max-wait")], [], []);
-        let mut case = Case::spot();
-        case.instance.tags = tags(&[("spillway:hook-max-wait-s", "60")]);
-        let attempt = case.attempt(&context).await;
-        assert_eq!(attempt.read_tags(&case.instance).taken.len(), 1);
-        assert_eq!(attempt.settings().hook_max_wait, Duration::from_secs(60));
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,35 +5,34 @@ use std::time::Duration;
 use kube::{Api, Client};
 use spillway_core::drain::deadline::Window;
 use spillway_core::kube::pod::Pod;
-use spillway_retry::hedged;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::look::{Looked, look};
 use crate::kube::watch::{Listed, Selection};
-use crate::kube::{ApiError, CALL_TIMEOUT, until};
+use crate::kube::{ApiError, until};
 use crate::node::ClaimedNode;
 
 /// This soon after the claim, no other instance can have the node's name: it would have to boot first.
 const NAME_IS_KEPT: Duration = Duration::from_secs(5);
+
+/// Longest wait for the list, and between two parts of it. The API server itself ends a list after 60 s (kube-apiserver,
+/// `--request-timeout`). A connection that has gone silent is found within 10 s by its pings, and the list is repeated.
+const LIST_TIMEOUT: Duration = Duration::from_secs(65);
 
 /// The pods of a node, to be listed or watched.
 pub(super) fn pods_of(client: &Client, node: &str) -> Selection<Pod> {
     Selection { api: Api::all(client.clone()), field_selector: Some(format!("spec.nodeName={node}")) }
 }
 
-/// Lists the node's pods. Tried until the window ends: without them there is no drain. In a storm the API server may take longer
-/// for a list than for any other call. It is waited for: it would take as long for the next one.
+/// Lists the node's pods. Tried until the window ends: without them there is no drain. In a storm a list takes longer than any
+/// other call, and a second one would take as long.
 pub(super) async fn list(client: &Client, node: &str, window: Window) -> Result<Listed<Pod>, ApiError> {
     let pods = pods_of(client, node);
     let log = |error: &ApiError| {
         tracing::warn!(node.name = node, error = chain(&error), "cannot list the node's pods; trying again");
     };
-    let list = || pods.list_within(window.end.saturating_duration_since(Instant::now()));
-    let slow = |waited| {
-        tracing::warn!(node.name = node, "the node's pods are not listed after {waited:?}; listing them once more");
-    };
-    until(window.end, async || hedged(CALL_TIMEOUT, list, slow).await, log).await
+    until(window.end, async || pods.list_within(LIST_TIMEOUT).await, log).await
 }
 
 /// Lists the pods of a node whose claim began then. If the list comes late, and another instance's node has the name by now,
@@ -54,7 +53,7 @@ pub(crate) async fn list_claimed(
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use http::{Request, Response};
     use kube::client::Body;
@@ -79,13 +78,13 @@ mod tests {
         }
     }
 
-    /// An API server whose lists take so long.
-    fn slow(takes: Duration, asked: &Arc<AtomicU64>) -> Client {
-        let asked = Arc::clone(asked);
+    /// An API server whose lists take so long, one after the other.
+    fn slow<const N: usize>(takes: [Duration; N], lists: &Arc<AtomicUsize>) -> Client {
+        let lists = Arc::clone(lists);
         let answer = move |_: Request<Body>| {
-            asked.fetch_add(1, Ordering::Relaxed);
+            let number = lists.fetch_add(1, Ordering::Relaxed);
             async move {
-                sleep(takes).await;
+                sleep(takes[number]).await;
                 let list = json!({"kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": []});
                 Ok::<_, BoxError>(Response::new(Body::from(list.to_string().into_bytes())))
             }
@@ -94,10 +93,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_that_takes_a_minute_counts_though_others_were_made_beside_it() {
-        let (began, asked) = (Instant::now(), Arc::default());
-        list(&slow(Duration::from_mins(1), &asked), "node", two_minutes()).await.unwrap();
-        assert_eq!((began.elapsed(), asked.load(Ordering::Relaxed)), (Duration::from_mins(1), 3));
+    async fn slow_list_is_waited_for_and_not_repeated() {
+        let (began, lists) = (Instant::now(), Arc::default());
+        list(&slow([Duration::from_mins(1)], &lists), "node", two_minutes()).await.unwrap();
+        assert_eq!((began.elapsed(), lists.load(Ordering::Relaxed)), (Duration::from_mins(1), 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn swallowed_list_is_repeated_within_the_window() {
+        let (began, lists) = (Instant::now(), Arc::default());
+        let takes = [Duration::from_hours(1), Duration::from_secs(1)];
+        list(&slow(takes, &lists), "node", two_minutes()).await.unwrap();
+        assert_eq!(lists.load(Ordering::Relaxed), 2);
+        assert!(began.elapsed() < Duration::from_mins(1) + Duration::from_secs(10), "{:?}", began.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

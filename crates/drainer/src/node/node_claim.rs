@@ -12,10 +12,11 @@ use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
+use kube::core::Selector;
 use serde_json::{Value, json};
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::kube::status::{is_missing, is_of_another_uid};
-use spillway_core::node::labels::{LabelRules, managed_by};
+use spillway_core::node::labels::{left_alone, managed_by};
 use spillway_core::node::node_claim::HandedOver;
 use spillway_core::node::unclaimed::Unclaimed;
 
@@ -35,12 +36,12 @@ const STAMP_ATTEMPTS: u32 = 3;
 pub(crate) async fn hand_over(
     client: &Client,
     instance: &Instance,
-    rules: LabelRules<'_>,
+    selector: &Selector,
     deadline: Option<Timestamp>,
 ) -> Result<HandedOver, NodeError> {
     let found = find(&Api::all(client.clone()), instance).await?.ok_or(Unclaimed::NoNode)?;
     let node = found.name_any();
-    if let Some(why) = rules.left_alone(found.labels(), &node) {
+    if let Some(why) = left_alone(found.labels(), &node, selector) {
         return Err(why.into());
     }
     let Some(owner) = node_claim_of(&found.metadata) else {

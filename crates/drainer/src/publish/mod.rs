@@ -21,8 +21,7 @@ use spillway_core::node::claimant::{Claim, How};
 use spillway_notice::continued::History;
 
 use crate::context::Context;
-use crate::drain::side_task::SideTask;
-use crate::receipt::{BeginNotified, Publication};
+use crate::receipt::Publication;
 use blockage::Blockage;
 
 /// How long a receipt may be. EventBridge takes 256 KB, with what it adds. The log would take more, in several lines, but both
@@ -36,13 +35,6 @@ pub(crate) fn tells_begin(claim: &Claim, history: &History) -> bool {
         How::First | How::CordonedByOthers | How::Denied(_) => history.earlier.is_empty(),
         How::Again | How::Joined { .. } => false,
     }
-}
-
-/// Whether that has been told by the time the drain is over, by this invocation or by one before it.
-pub(crate) fn begin(claim: &Claim, history: &History, side_task: &SideTask<'_>) -> BeginNotified {
-    let by_this_one = tells_begin(claim, history) && side_task.has_begun();
-    let by_one_before = claim.how == How::Again || !history.earlier.is_empty();
-    if by_this_one || by_one_before { BeginNotified::Told } else { BeginNotified::Untold }
 }
 
 /// Publishes that a drain is under way and which pods have to leave: on the event bus, and on the node.

@@ -20,16 +20,6 @@ pub(crate) use pod::of_preview;
 use record::Record;
 pub(crate) use spillway_receipt::{AfterDrain, Counts, Ending, Fate, HookState, PodRecord, StepName};
 
-/// Whether people were told that a drain had begun, by the time it was over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum BeginNotified {
-    /// By this invocation or an earlier one.
-    Told,
-    /// It joined another notice's drain, or was no drain, or was over before it was under way: there was nothing to evict.
-    #[default]
-    Untold,
-}
-
 /// A receipt, with what those who publish it need to know besides.
 #[derive(Debug, Clone)]
 pub(crate) struct Publication {
@@ -38,8 +28,6 @@ pub(crate) struct Publication {
     pub(crate) node_labels: BTreeMap<String, String>,
     /// Whether no metric counts it.
     pub(crate) is_uncounted: bool,
-    /// Whether the node's events tell of the begin.
-    pub(crate) begin: BeginNotified,
     /// Whether another notice holds the node's claim.
     pub(crate) is_joined: bool,
     /// Whose request a pod followed, by its UID.
@@ -117,8 +105,7 @@ impl Publication {
             cluster: record.cluster.as_ref().map(ToString::to_string),
             node: record.node.clone(),
             not_cordoned: record.claim.as_ref().and_then(Claim::denied).map(ToString::to_string),
-            overrides: record.overrides.taken.clone(),
-            warnings: record.overrides.refused.iter().chain(&record.warnings).cloned().collect(),
+            warnings: record.warnings.clone(),
             window: record.window.map(|window| WindowRecord {
                 start_ms: ms(invocation.clock.at(window.start)),
                 end_ms: ms(invocation.clock.at(window.end)),
@@ -137,7 +124,6 @@ impl Publication {
             receipt,
             node_labels: claim.map(|claim| claim.labels.clone()).unwrap_or_default(),
             is_uncounted: false,
-            begin: record.begin,
             is_joined: matches!(claim, Some(Claim { how: How::Joined { .. }, .. })),
             followed: record.followed.clone(),
         }

@@ -14,9 +14,8 @@ use spillway_core::node::claimant::Claim;
 use spillway_notice::continued::PublishedBlockage;
 use spillway_notice::{Hook, Notice};
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
-use spillway_settings::{Overrides, Settings};
 
-use super::{AfterDrain, BeginNotified};
+use super::AfterDrain;
 use crate::aws::lifecycle::Completion;
 use crate::invocation::span;
 use crate::node::ClaimedNode;
@@ -34,8 +33,6 @@ pub(crate) struct Record {
     pub(crate) managed_by: Option<ManagedBy>,
     /// What was to be done.
     pub(crate) decision: Option<Decision>,
-    /// What tags and a label override.
-    pub(crate) overrides: Overrides,
     /// What is wrong, and does not keep the notice from being handled.
     pub(crate) warnings: Vec<String>,
     /// The node, claimed or not.
@@ -46,8 +43,6 @@ pub(crate) struct Record {
     pub(crate) client: Option<Client>,
     /// From when to when it was drained.
     pub(crate) window: Option<Window>,
-    /// Whether people were told that the drain had begun.
-    pub(crate) begin: BeginNotified,
     /// What became of its pods, or in a dry run would become of them.
     pub(crate) pods: Vec<PodRecord>,
     /// Whose request each pod followed that had to leave, by its UID.
@@ -114,15 +109,6 @@ impl Record {
     pub(crate) fn warn(&mut self, warning: String) {
         tracing::warn!("{warning}");
         self.warnings.push(warning);
-    }
-
-    /// Notes what the label of the node overrides.
-    pub(crate) fn read_label(&mut self, labels: &BTreeMap<String, String>, settings: &Settings) {
-        let overrides = settings.overridden_by_label(labels);
-        for refused in &overrides.refused {
-            tracing::warn!("{refused}");
-        }
-        self.overrides.extend(overrides);
     }
 
     /// Notes the claim on the node, and when it was made, if it was.

@@ -79,12 +79,12 @@ impl Case {
             Some(hook) => Some(LifecycleAction::look_up(&context.autoscaling, hook, &notice.instance).await),
             None => None,
         };
-        Attempt::new(notice, history, invocation, action, &context.settings)
+        Attempt { notice, history, invocation, action, settings: &context.settings }
     }
 
     /// The node that it is about.
     pub(crate) fn target<'a>(&'a self, attempt: &'a Attempt<'a>) -> Target<'a> {
         let Self { instance, cluster, .. } = self;
-        Target { attempt, instance, managed_by: managed_by(&instance.tags), cluster, action: None }
+        Target { attempt, instance, managed_by: managed_by(&instance.tags), cluster }
     }
 }

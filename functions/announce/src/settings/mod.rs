@@ -6,8 +6,8 @@
 mod table;
 mod values;
 
-use spillway_environment::{Reader, SettingsError};
 pub(crate) use values::StoredName;
+use spillway_settings::environment::{Reader, SettingsError};
 
 /// Everything that the person who deploys can choose.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Every setting, as the documents and the template show it.
 
-use spillway_environment::Setting;
+use spillway_settings::environment::Setting;
 
 /// The default of what is not there unless it is asked for.
 const NONE: &str = "";

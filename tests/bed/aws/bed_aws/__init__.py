@@ -12,7 +12,7 @@ Layout, in the way of a call:
     autoscaling  stand-in: lifecycle actions, and the tags of groups
     hooks        what a lifecycle hook holds up, and its action on one instance
     eks          stand-in: clusters and their access entries
-    stacks       stand-in: DescribeStacks, and what a template makes of an access entry
+    stacks       stand-in: DescribeStacks, GetTemplate, DeleteStack
     scheduler    stand-in: what EventBridge Scheduler refuses, and schedules that fire
     shapes       a request by AWS' own model of it
     sts          stand-in: GetCallerIdentity behind a CONNECT proxy, for aws-iam-authenticator

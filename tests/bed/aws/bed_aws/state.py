@@ -54,7 +54,7 @@ class State:
         self.pages = Pages()
         self.autoscaling = AutoScaling(moto, self.instances, self.notices, self.pages)
         self.eks = Eks(moto, access)
-        self.stacks = Stacks(moto, self.eks, template)
+        self.stacks = Stacks(moto, template)
         self.invocations = Invocations(moto, iam, self.notices)
         self.scheduler = Scheduler(moto, self.invocations)
         self.failures = Failures(moto)

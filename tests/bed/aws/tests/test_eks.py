@@ -1,4 +1,4 @@
-"""EKS' clusters and access entries, and the file that the authenticator follows; and what CloudFormation makes of an entry."""
+"""EKS' clusters and access entries, and the file that the authenticator follows."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,6 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from bed_aws.eks import CONFIG_MAP, Cluster, Eks
-from bed_aws.stacks import Stacks
 from tests.side import OnTheSide, bed, moto, state, temporary_folder, until_gone
 
 ROOT = Path(__file__).parents[4]
@@ -64,38 +63,6 @@ class AccessEntries(OnTheSide):
         self.assertEqual((mapped["rolearn"], mapped["groups"]), ("arn:aws:iam::123456789012:role/spillway-drain", ["spillway"]))
         eks.delete("prod", ROLE)
         self.assertEqual(json.loads(file.read_text())["mapRoles"], [])
-
-    def test_of_a_template_follow_its_parameter_and_its_policies(self) -> None:
-        eks = Eks(moto)
-        for name in ("one", "two"):
-            eks.put(Cluster(name, "", ""))
-        stacks = Stacks(moto, eks)
-
-        def deployed(cluster: str, policies: str) -> list[str]:
-            entry = f"Type: AWS::EKS::AccessEntry, Properties: {{ClusterName: !Ref C, KubernetesGroups: [spillway]}}{policies}"
-            stacks.put("s", {"RoleArn": ROLE}, {"C": cluster}, f"Resources: {{E: {{{entry}}}}}")
-            return [name for name in ("one", "two") if eks.entries(name)]
-
-        kept = ", DeletionPolicy: Retain, UpdateReplacePolicy: Retain"
-        self.assertEqual(deployed("one", ""), ["one"])
-        self.assertEqual(deployed("two", ""), ["two"], "another cluster is another entry")
-        self.assertEqual(deployed("two", kept), ["two"])
-        self.assertEqual(deployed("one", kept), ["one", "two"])
-        self.assertEqual(deployed("", kept), ["one", "two"])
-        stacks.put("s", {"RoleArn": ROLE}, {}, "Resources: {}")
-        self.assertEqual([name for name in ("one", "two") if eks.entries(name)], ["one", "two"])
-
-
-    def test_of_the_products_template_stays_whatever_happens_to_its_parameter(self) -> None:
-        for after in ("", "two", None):
-            eks = Eks(moto)
-            for name in ("one", "two"):
-                eks.put(Cluster(name, "", ""))
-            stacks, template = Stacks(moto, eks), (ROOT / "template.yaml").read_text()
-            stacks.put("s", {"RoleArn": ROLE}, {"ClusterAccess": "one"}, template)
-            # None is the next version, which knows neither the parameter nor the entry.
-            stacks.put("s", {"RoleArn": ROLE}, {"ClusterAccess": after or ""}, "Resources: {}" if after is None else template)
-            self.assertEqual([entry["kubernetesGroups"] for entry in eks.entries("one")], [["spillway"]], after)
 
 
 class SomebodyWhoWaits(OnTheSide):

@@ -13,7 +13,7 @@ use crate::lambda::Lambda;
 const HOLD_S: u64 = 20;
 
 impl Aws {
-    /// Deploys a stack, as far as CloudFormation describes it, and the access entry that its template has.
+    /// Deploys a stack, as far as CloudFormation describes it.
     pub async fn deploy_stack(
         &self,
         name: &str,

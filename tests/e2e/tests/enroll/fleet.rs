@@ -16,7 +16,6 @@ use spillway_bed::setup::{Setup, project_file};
 use spillway_bed::{Aws, Cluster, NodeOptions, TestNode, World, WorldOptions};
 use spillway_e2e::{fates, function, sample, the_one};
 use tokio::process::Command;
-use tokio::time::{sleep, timeout};
 
 use crate::objects;
 
@@ -55,7 +54,7 @@ pub(crate) struct Fleet {
 }
 
 /// This version's.
-pub(crate) const TEMPLATE: &str = include_str!("../../../../template.yaml");
+const TEMPLATE: &str = include_str!("../../../../template.yaml");
 
 /// What a run of the tool came to.
 #[derive(Debug)]
@@ -113,17 +112,13 @@ impl Fleet {
         fleet
     }
 
-    /// Deploys the stack with that template, and the parameter `ClusterAccess` if it has one.
-    pub(crate) async fn deploy(&self, template: &str, cluster_access: &str) {
+    /// Deploys the stack.
+    pub(crate) async fn deploy(&self) {
         let role = format!("arn:aws:iam::{}:role/spillway-drain", self.world.account);
         let outputs = BTreeMap::from([("RoleArn", role), ("FunctionName", FUNCTION.to_owned())]);
-        let mut parameters =
-            BTreeMap::from([("Hooks", "spillway"), ("NodeEvents", "none"), ("HookGroupTag", GROUP_TAG)]);
-        if template.contains("  ClusterAccess:") {
-            parameters.insert("ClusterAccess", cluster_access);
-        }
+        let parameters = BTreeMap::from([("Hooks", "spillway"), ("NodeEvents", "false"), ("HookGroupTag", GROUP_TAG)]);
         // As `sam deploy` hands it to CloudFormation: with its code in S3.
-        let packaged = template.replace("CodeUri: .", "CodeUri: s3://sam/spillway");
+        let packaged = TEMPLATE.replace("CodeUri: .", "CodeUri: s3://sam/spillway");
         self.aws.deploy_stack(STACK, &packaged, &outputs, &parameters).await.expect("it is deployed");
     }
 
@@ -255,16 +250,6 @@ impl Fleet {
         } else {
             maps.patch("aws-auth", &PatchParams::default(), &Patch::Merge(map)).await.expect("it is changed");
         }
-    }
-
-    /// Waits until the cluster lets the function in: EKS takes some seconds.
-    pub(crate) async fn assert_let_in(&self, cluster: &str) {
-        let let_in = async {
-            while self.doctor_finds(cluster, "no-access-entry").await {
-                sleep(Duration::from_millis(200)).await;
-            }
-        };
-        timeout(Duration::from_mins(1), let_in).await.unwrap_or_else(|_| panic!("{cluster} does not let us in"));
     }
 
     /// Whether the doctor finds that in a cluster, asked about all, and names the command that enrols it.

@@ -14,7 +14,7 @@ use spillway_bed::aws::Fault;
 use spillway_bed::{Cluster, NodeOptions};
 use spillway_e2e::{sample, the_one};
 
-use fleet::{FINE, FIRST, Fleet, GROUP_TAG, MANAGED, NEXT, NOT_FINE, NOT_LOOKED_AT, STAYS, TEMPLATE};
+use fleet::{FINE, FIRST, Fleet, GROUP_TAG, MANAGED, NEXT, NOT_FINE, NOT_LOOKED_AT, STAYS};
 use objects::assert_same;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -23,11 +23,9 @@ async fn clusters_are_enrolled_by_one_command_drain_and_are_left_as_they_were() 
     let next = fleet.cluster(NEXT).clone();
     fleet.aws.hide_cluster(NEXT).await.expect("EKS had it");
     let nothing = fleet.everything().await;
-    fleet.deploy(TEMPLATE, "").await;
+    fleet.deploy().await;
     let before = fleet.snapshot().await;
 
-    cluster_access_goes(&fleet).await;
-    assert_same(&fleet.snapshot().await, &before);
     three_clusters(&fleet).await;
     a_fourth_is_found_by_the_doctor(&fleet, &next).await;
     fleet.assert_drain(&[("red", "red-a"), ("blue", "blue-a"), ("green", "green-a"), (NEXT, "old-a")]).await;
@@ -80,37 +78,6 @@ async fn a_fourth_is_found_by_the_doctor(fleet: &Fleet, next: &Cluster) {
     done.extend([tag, hook]);
     assert_eq!(run.steps("done"), done);
     assert!(!fleet.doctor_finds(NEXT, "not-in-group").await && !fleet.doctor_finds(NEXT, "no-access-entry").await);
-}
-
-/// The parameter made one cluster's access entry. Who used it is let in through both upgrades: to the version that keeps the entry
-/// whatever happens, and to the one that no longer knows it.
-async fn cluster_access_goes(fleet: &Fleet) {
-    let previous = TEMPLATE.replace("    DeletionPolicy: Retain\n    UpdateReplacePolicy: Retain\n", "");
-    fleet.deploy(&previous, "blue").await;
-    fleet.assert_let_in("blue").await;
-
-    fleet.deploy(TEMPLATE, "blue").await;
-    fleet.assert_let_in("blue").await;
-    // The tool takes the entry over, so that it can take it away.
-    let taken_over = fleet.enroll(&["--cluster", "blue"]).await;
-    assert!(taken_over.steps("done").contains(&"blue access entry".to_owned()), "{taken_over:#?}");
-    fleet.deploy(&without_cluster_access(TEMPLATE), "").await;
-    fleet.assert_let_in("blue").await;
-
-    fleet.deploy(TEMPLATE, "").await;
-    let removed = fleet.enroll(&["--cluster", "blue", "--remove"]).await;
-    assert_eq!(removed.code, FINE, "{removed:#?}");
-}
-
-/// The next version's template.
-fn without_cluster_access(template: &str) -> String {
-    let mut dropped = false;
-    let kept = template.lines().filter(|line| {
-        let begins = line.starts_with("  ") && !line.starts_with("   ") || line.is_empty();
-        dropped = if begins { matches!(line.trim(), "ClusterAccess:" | "AccessEntry:") } else { dropped };
-        !dropped
-    });
-    kept.collect::<Vec<_>>().join("\n")
 }
 
 /// Objects of an older version are put right. An entry that has lost its group is left to an administrator. What somebody has put in

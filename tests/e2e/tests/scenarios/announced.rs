@@ -223,8 +223,8 @@ async fn asked_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) ->
 
 #[tokio::test]
 async fn with_node_events_no_more_and_nothing_else_is_asked_up_to_the_last_eviction_than_without() {
-    let told_to_nodes = [("SPILLWAY_NODE_EVENTS", "nth")];
-    let nothing = [("SPILLWAY_NODE_EVENTS", "off")];
+    let told_to_nodes = [("SPILLWAY_NODE_EVENTS", "true")];
+    let nothing = [("SPILLWAY_NODE_EVENTS", "false")];
 
     let ((mut loud, with_everything), (mut quiet, with_nothing)) = tokio::join!(
         asked_up_to_the_last_eviction("speed-loud", &told_to_nodes),

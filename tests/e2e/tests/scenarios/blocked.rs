@@ -43,7 +43,7 @@ async fn budget_of_none(stage: &Stage) {
 
 #[tokio::test]
 async fn a_pod_that_a_budget_blocks_is_told_with_its_budget_and_its_time_and_so_is_the_end_of_it() {
-    let stage = Stage::set("told-blocked").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "spillway")]).await;
+    let stage = Stage::set("told-blocked").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "true")]).await;
     stage.deploy("web", 1, PodShape::default()).await;
     // It shuts down for long enough that the drain goes on when its block is over.
     stage.deploy("db", 1, PodShape::default().grace(10).exits_after(Duration::from_secs(3))).await;

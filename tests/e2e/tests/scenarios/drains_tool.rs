@@ -51,7 +51,7 @@ async fn shown_when(stage: &Stage, gone: u64, how_it_stands: &str) -> Value {
 
 #[tokio::test]
 async fn a_blocked_drain_is_shown_with_its_time_its_pods_and_its_budget() {
-    let stage = Stage::set("shown-live").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "spillway")]).await;
+    let stage = Stage::set("shown-live").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "true")]).await;
     stage.deploy("web", 2, PodShape::default()).await;
     stage.deploy("db", 1, PodShape::default()).await;
     let budget: PodDisruptionBudget = serde_json::from_value(json!({

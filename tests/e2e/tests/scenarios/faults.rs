@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use spillway_bed::gateway::{Answer, Fault, Gateway, Rule, Rules, Which};
+use spillway_bed::gateway::{Answer, Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::Outcome;
 use spillway_bed::pods::PodShape;
 use spillway_bed::proxy::Mode;
@@ -51,6 +51,28 @@ async fn pods_that_could_not_be_watched_to_their_end_are_told_as_such() {
     assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "PodsLost");
     let why = receipt(&outcome)["pods"][0]["why"].to_string();
     assert!(why.contains("could not be watched to its end: the API server answered 403"), "{why}");
+}
+
+/// The connection of the list goes silent with it: no ping is answered.
+#[tokio::test]
+async fn swallowed_first_answers_of_ec2_and_list_delay_the_drain() {
+    let stage = Stage::set("swallowed").await;
+    let aws = Gateway::before_aws(stage.world, Rules::default()).expect("a gateway");
+    aws.rules().add(Rule::new("ec2:DescribeInstances", Which::Nth(1), Fault::Silence));
+    let stage = stage.with_settings(&[("AWS_ENDPOINT_URL", &aws.url())]).await;
+    stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
+    let cluster = stage.through_gateway().await;
+    let held = Held::default();
+    cluster.rules().add(Rule::new("list pods", Which::Nth(1), Fault::Hold(Side::Instead, held.clone())));
+
+    let silenced = async {
+        held.reached().await;
+        cluster.network().drop_silently();
+    };
+    let (outcome, ()) = tokio::join!(invoke(&stage), silenced);
+
+    assert_drained(&outcome, 2);
+    assert_eq!((aws.rules().struck(), cluster.rules().struck()), (1, 1), "{outcome:#?}");
 }
 
 #[tokio::test]

@@ -67,7 +67,7 @@ fn written(claim: &NodeClaim) -> Option<Timestamp> {
 
 #[tokio::test]
 async fn by_default_karpenters_node_is_left_to_karpenter_and_the_cluster_is_not_even_asked() {
-    let mut on = OnKarpenter::set("karpenter-left", "leave").await;
+    let mut on = OnKarpenter::set("karpenter-left", "off").await;
 
     let outcome = on.stage.lambda.invoke(on.stage.interrupt(SPOT).await).await;
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
@@ -11,7 +10,7 @@ use spillway_bed::aws::Hook;
 use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::lambda::Outcome;
 use spillway_bed::pods::{self, PodShape};
-use spillway_e2e::{Stage, receipt, spot_notice};
+use spillway_e2e::{Stage, receipt};
 
 const SPOT: Duration = Duration::from_secs(120);
 /// How long pods take to exit: an eviction has been answered by then. Of one that has not, no event tells.
@@ -46,7 +45,7 @@ fn said_of_events(outcome: &Outcome) -> Vec<&String> {
 
 #[tokio::test]
 async fn kubectl_describe_tells_of_a_drain_on_the_node_and_on_each_pod() {
-    let stage = Stage::set("told").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "spillway")]).await;
+    let stage = Stage::set("told").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "true")]).await;
     stage.deploy("web", 2, PodShape::default().exits_after(SLOWLY)).await;
     stage.deploy("stubborn", 1, PodShape::default().grace(600).exits_after(SLOWLY)).await;
 
@@ -82,56 +81,9 @@ async fn kubectl_describe_tells_of_a_drain_on_the_node_and_on_each_pod() {
 }
 
 #[tokio::test]
-async fn by_the_termination_handlers_name_its_reasons_are_found() {
-    let stage = Stage::set_in_group("told-nth", Hook::terminate("spillway")).await;
-    let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "nth")]).await;
-    stage.deploy("web", 2, PodShape::default().exits_after(SLOWLY)).await;
-
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
-
-    assert!(outcome.result.is_ok(), "{outcome:#?}");
-    // As NTH's documentation says to select them.
-    let events = Api::<Event>::all(stage.world.admin());
-    let fields = "source=aws-node-termination-handler";
-    let mut found = Vec::new();
-    for event in events.list(&ListParams::default().fields(fields)).await.expect("a list") {
-        let of_pod = event.involved_object.namespace.as_deref() == Some(&stage.name);
-        if of_pod || event.involved_object.name.as_ref() == Some(&stage.node.name) {
-            let [severity, reason, note] =
-                [&event.type_, &event.reason, &event.message].map(|field| text(field.as_ref()));
-            found.push(format!("{severity} {reason}: {note}"));
-        }
-    }
-    found.sort();
-    let evicted = format!("Normal PodEviction: Pod evicted due to node drain (node {})", stage.node.name);
-    assert!(found[0].starts_with("Normal ASGLifecycle: ASG Lifecycle Termination event received."), "{found:#?}");
-    let rest = [
-        "Normal CordonAndDrain: Node successfully cordoned and drained",
-        &evicted,
-        &evicted,
-        "Normal PostDrain: Post-drain task successfully executed",
-    ];
-    assert_eq!(found[1..], rest);
-}
-
-#[tokio::test]
-async fn the_termination_handlers_reason_is_there_of_a_node_with_nothing_to_evict_and_of_a_notice_that_joined() {
-    let stage = Stage::set_in_group("told-joined", Hook::terminate("spillway")).await;
-    let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "nth")]).await;
-
-    stage.lambda.invoke(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
-    let joined = stage.lambda.invoke(stage.terminate().await).await;
-
-    assert_eq!(receipt(&joined)["ending"], "joined", "{joined:#?}");
-    let reasons = of_node(&stage).await;
-    let reasons: Vec<_> = reasons.keys().map(String::as_str).collect();
-    assert_eq!(reasons, ["ASGLifecycle", "CordonAndDrain", "PostDrain", "SpotInterruption"]);
-}
-
-#[tokio::test]
 async fn a_hook_is_completed_before_the_events_and_the_invocation_ends_without_one_that_hangs() {
     let stage = Stage::set_in_group("told-not", Hook::terminate("spillway")).await;
-    let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "spillway")]).await;
+    let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "true")]).await;
     stage.deploy("web", 2, PodShape::default().exits_after(SLOWLY)).await;
     let gateway = stage.through_gateway().await;
     let held = Held::default();

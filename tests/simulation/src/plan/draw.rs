@@ -99,9 +99,9 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
         ("SPILLWAY_REBALANCE_WINDOW_S", &["30", "120", "300"]),
         ("SPILLWAY_MAINTENANCE_LEAD_S", &["10", "120", "300"]),
         ("SPILLWAY_TAINTS", &["", "", "spillway", "nth", "spillway,out-of-service"]),
-        ("SPILLWAY_LOAD_BALANCERS", &["leave", "exclude"]),
-        ("SPILLWAY_LAUNCH", &["ignore", "CONTINUE", "ABANDON"]),
-        ("SPILLWAY_NODE_EVENTS", &["off", "spillway", "nth"]),
+        ("SPILLWAY_LOAD_BALANCERS", &["off", "exclude"]),
+        ("SPILLWAY_LAUNCH", &["off", "CONTINUE", "ABANDON"]),
+        ("SPILLWAY_NODE_EVENTS", &["false", "true"]),
         ("SPILLWAY_NODE_CONDITIONS", &["false", "true"]),
         (
             "SPILLWAY_DRY_RUN",

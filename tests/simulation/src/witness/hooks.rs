@@ -133,7 +133,7 @@ impl Hooks {
 
     fn are_answered(&self, facts: &Facts<'_>, verdict: &mut Verdict) {
         let is_off = facts.plan.setting("SPILLWAY_MANAGED_NODE_GROUPS") == Some("off");
-        let launches_are_ignored = facts.plan.setting("SPILLWAY_LAUNCH") == Some("ignore");
+        let launches_are_ignored = facts.plan.setting("SPILLWAY_LAUNCH") == Some("off");
         for (token, action) in facts.aws.actions() {
             let is_ours = action.after_hook != AfterHook::InService || !launches_are_ignored;
             let node = facts.aws.node_of(&action.instance).expect("it has one");

@@ -63,7 +63,7 @@ fn a_family_that_is_switched_off_is_the_reason_whoever_manages_the_node() {
 #[test]
 fn managed_node_groups_that_are_left_alone_are_left_alone_whatever_comes() {
     let variables =
-        [("SPILLWAY_MANAGED_NODE_GROUPS", "leave"), ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change")];
+        [("SPILLWAY_MANAGED_NODE_GROUPS", "off"), ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change")];
     for kind in [Kind::Spot, Kind::CapacityBlock, Kind::Maintenance, Kind::ShuttingDown] {
         let decision = decided(kind, ManagedBy::ManagedNodeGroup, &variables);
         assert_eq!(decision, Decision::Ignore(Reason::ManagedNodeGroup), "{kind:?}");

@@ -1,7 +1,6 @@
 use jiff::Timestamp;
 use kube_core::Selector;
 use spillway_notice::continued::Earlier;
-use spillway_settings::NodeAction;
 
 use super::*;
 use crate::node::claim_annotation::Pace;
@@ -23,8 +22,7 @@ fn claimant(annotation: ClaimAnnotation) -> Claimant<'static> {
         taint: None,
         excludes: false,
         managed_by: ManagedBy::SelfManaged,
-        rules: labels::LabelRules { selector: &ANY, lets_override_action: false },
-        action: None,
+        selector: &ANY,
     }
 }
 
@@ -172,39 +170,10 @@ fn an_owner_that_a_label_names_counts_where_the_tags_name_none() {
 }
 
 #[test]
-fn the_label_of_an_action_counts_only_where_the_settings_let_it() {
-    let denied = claimant(annotation("e-1", "r-1"));
-    let rules = labels::LabelRules { lets_override_action: true, ..denied.rules };
-    let allowed = Claimant { rules, ..denied.clone() };
-    let with = |action| labelled(&[(ACTION_LABEL, action)]);
-    for action in ["leave", "cordon", "drain", "drian"] {
-        assert_eq!(free(with(action), &denied).how, How::First, "{action}");
-        assert!(!patch(with(action), &denied).contains("spillway~1action"), "{action}");
-    }
-    let barred = |action| claim_state(with(action), "n-1", &allowed);
-    assert_eq!(barred("leave"), ClaimState::Barred(Unclaimed::LeftByLabel("n-1".to_owned())));
-    assert_eq!(barred("cordon"), ClaimState::Barred(Unclaimed::Action(Some(NodeAction::Cordon))));
-    assert!(patch(with("drian"), &allowed).contains("\"drian\""), "a wrong word is tested and changes nothing");
-    assert!(patch(ObservedNode::untouched(), &allowed).contains("spillway~1action"), "that there is none is tested");
-}
-
-#[test]
-fn a_node_is_claimed_for_what_its_label_said_and_not_when_the_label_has_changed() {
-    let denied = claimant(annotation("e-1", "r-1"));
-    let rules = labels::LabelRules { lets_override_action: true, ..denied.rules };
-    let to_cordon = Claimant { rules, action: Some(NodeAction::Cordon), ..denied };
-    assert!(patch(labelled(&[(ACTION_LABEL, "cordon")]), &to_cordon).contains("\"cordon\""));
-    assert!(to_cordon.looks_first(), "to guess that it has no label would have it decided again without end");
-    let without = claim_state(ObservedNode::untouched(), "n-1", &to_cordon);
-    assert_eq!(without, ClaimState::Barred(Unclaimed::Action(None)));
-}
-
-#[test]
 fn only_a_node_that_the_selector_selects_is_claimed() {
     let mut selector = Selector::default();
     selector.extend(kube_core::Expression::Equal("team".to_owned(), "shop".to_owned()));
-    let rules = labels::LabelRules { selector: &selector, lets_override_action: false };
-    let claimant = Claimant { rules, ..claimant(annotation("e-1", "r-1")) };
+    let claimant = Claimant { selector: &selector, ..claimant(annotation("e-1", "r-1")) };
     let not_selected = ClaimState::Barred(Unclaimed::NotSelected("n-1".to_owned()));
     assert_eq!(claim_state(ObservedNode::untouched(), "n-1", &claimant), not_selected);
     assert_eq!(free(labelled(&[("team", "shop")]), &claimant).how, How::First);
@@ -363,13 +332,11 @@ fn a_claim_looks_at_the_node_first_when_a_patch_cannot_test_what_it_needs_to_kno
         std::sync::LazyLock::new(|| [("team".to_owned(), "shop".to_owned())].into_iter().collect());
     let plain = || claimant(annotation("e-1", "r-1"));
     assert!(!plain().looks_first());
-    let rules = labels::LabelRules { selector: &SOME, lets_override_action: false };
     let look_first = [
         Claimant { reboots: true, ..plain() },
         Claimant { only_goes_on: true, ..plain() },
         Claimant { earlier: &[earlier("r-0")], ..plain() },
-        Claimant { action: Some(NodeAction::Cordon), ..plain() },
-        Claimant { rules, ..plain() },
+        Claimant { selector: &SOME, ..plain() },
     ];
     assert!(look_first.iter().all(Claimant::looks_first));
 }

@@ -22,7 +22,6 @@ fn group(hooks: &[GroupHook]) -> Group {
         cluster: ClusterName::new("prod"),
         managed_by: ManagedBy::SelfManaged,
         tags: tags(&[("team", "shop")]),
-        not_propagated: tags(&[]),
         keeps_abandoned: false,
         kept: Vec::new(),
         hooks: hooks.to_vec(),
@@ -91,35 +90,6 @@ fn a_group_whose_hooks_the_role_may_not_touch_is_found_with_the_command_that_tag
     );
     let command = check(group(&[hook("spillway")]), &asked("a/b=c")).findings.remove(0).command.unwrap();
     assert!(command.ends_with("PropagateAtLaunch=false,Key=a/b,Value=c,ResourceId=workers"), "{command}");
-}
-
-#[test]
-fn a_tag_that_overrides_nothing_is_found_and_one_that_does_counts() {
-    let tagged = |value: &str| {
-        let tags = tags(&[("spillway:hook-max-wait-s", value)]);
-        Group { tags, ..group(&[hook("spillway")]) }
-    };
-    let without_effect = [(FindingId::OverrideWithoutEffect, Severity::Warn)];
-    let allowed = [("SPILLWAY_OVERRIDABLE", "hook-max-wait")];
-    assert_eq!(found(tagged("600"), &[]), without_effect, "it is not allowed");
-    assert_eq!(found(tagged("ten minutes"), &allowed), without_effect);
-    assert_eq!(found(tagged("600"), &allowed), []);
-    assert_eq!(found(tagged("40000"), &allowed), [(FindingId::HookWaitsShorterThanSet, Severity::Warn)]);
-}
-
-#[test]
-fn a_tag_that_its_instances_do_not_get_overrides_nothing() {
-    let tags = tags(&[("spillway:hook-max-wait-s", "40000")]);
-    let group = Group { not_propagated: tags.clone(), tags, ..group(&[hook("spillway")]) };
-    let allowed = [("SPILLWAY_OVERRIDABLE", "hook-max-wait")];
-    // Not that the hook waits shorter: for no instance it waits longer.
-    assert_eq!(found(group.clone(), &allowed), [(FindingId::OverrideWithoutEffect, Severity::Warn)]);
-    let command = check(group.clone(), &allowed).findings.remove(0).command.unwrap();
-    assert!(
-        command.ends_with("PropagateAtLaunch=true,Key=spillway:hook-max-wait-s,Value=40000,ResourceId=workers"),
-        "{command}"
-    );
-    assert_eq!(found(group, &[]).len(), 1, "what is not allowed is found once");
 }
 
 #[test]

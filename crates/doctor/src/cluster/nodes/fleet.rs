@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use kube::core::SelectorExt as _;
 use serde::Deserialize;
 use spillway_core::decision::{self, Decision};
 use spillway_core::instance::ManagedBy;
-use spillway_core::node::labels::{IGNORE, LabelRules, managed_by};
+use spillway_core::node::labels::{left_alone, managed_by};
 use spillway_core::node::unclaimed::Unclaimed;
 use spillway_notice::Kind;
-use spillway_settings::{ACTION_LABEL, NodeAction, NoticeFamily, Overridable, Settings};
+use spillway_settings::{NoticeFamily, Settings};
 
 use crate::report::counted;
 
@@ -50,19 +49,6 @@ pub(super) struct Fleet {
     others: BTreeMap<&'static str, usize>,
     /// Those of them that neither a label nor a `NodeClaim` says to be managed by somebody.
     pub(super) unowned: BTreeSet<NodeName>,
-    /// Those whose labels are worth a finding.
-    pub(super) labelled: BTreeMap<LabelSays, BTreeSet<NodeName>>,
-}
-
-/// What a node's label says of a drain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LabelSays {
-    /// By this label its pods are left.
-    Left(&'static str),
-    /// Something, which the settings do not let it say.
-    NotAllowed,
-    /// No word that is accepted.
-    Wrong,
 }
 
 impl Fleet {
@@ -71,15 +57,12 @@ impl Fleet {
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         let (ours, unowned) = (BTreeSet::new(), BTreeSet::new());
-        Self { settings, ours, others: BTreeMap::new(), unowned, labelled: BTreeMap::new() }
+        Self { settings, ours, others: BTreeMap::new(), unowned }
     }
 
     /// Takes a node.
     pub(super) fn see(&mut self, NodeMetadata { name, labels, owners }: &NodeMetadata) {
         let node: NodeName = Arc::from(name.as_str());
-        if let Some(says) = self.label_says(labels) {
-            self.labelled.entry(says).or_default().insert(Arc::clone(&node));
-        }
         match self.why_not_ours(name, labels) {
             None => {
                 if managed_by(labels).is_none() && owners.iter().all(|owner| owner.kind != "NodeClaim") {
@@ -91,38 +74,15 @@ impl Fleet {
         }
     }
 
-    fn label_says(&self, labels: &BTreeMap<String, String>) -> Option<LabelSays> {
-        // A node that the selector leaves to others is left in any case.
-        if !self.settings.node_selector.matches(labels) {
-            return None;
-        }
-        if labels.contains_key(IGNORE) {
-            return Some(LabelSays::Left("spillway/ignore"));
-        }
-        let word = labels.get(ACTION_LABEL)?;
-        if !self.settings.lets_override(Overridable::Action) {
-            return Some(LabelSays::NotAllowed);
-        }
-        match NodeAction::named(word) {
-            Some(NodeAction::Leave) => Some(LabelSays::Left("spillway/action=leave")),
-            Some(NodeAction::Cordon) => Some(LabelSays::Left("spillway/action=cordon")),
-            Some(NodeAction::Drain) => None,
-            None => Some(LabelSays::Wrong),
-        }
-    }
-
     fn why_not_ours(&self, name: &str, labels: &BTreeMap<String, String>) -> Option<&'static str> {
-        let rules = LabelRules::of(&self.settings);
-        match rules.left_alone(labels, name) {
+        match left_alone(labels, name, &self.settings.node_selector) {
             Some(Unclaimed::OptedOut(_)) => return Some("opted out by the label spillway/ignore"),
-            Some(Unclaimed::LeftByLabel(_)) => return Some("left by the label spillway/action"),
             Some(_) => return Some("not chosen by SPILLWAY_NODE_SELECTOR"),
             None => {}
         }
         let managed_by = managed_by(labels).unwrap_or(ManagedBy::SelfManaged);
-        match decision::by_table(Kind::Spot, managed_by, &self.settings).with_label(rules.action(labels)) {
+        match decision::by_table(Kind::Spot, managed_by, &self.settings) {
             Decision::Drain => None,
-            Decision::Cordon => Some("only cordoned by the label spillway/action"),
             _ => Some(match managed_by {
                 ManagedBy::Karpenter => "Karpenter's",
                 ManagedBy::ManagedNodeGroup => "of managed node groups",
@@ -178,47 +138,12 @@ mod tests {
     }
 
     #[test]
-    fn a_label_counts_where_the_settings_let_it_and_is_known_in_any_case() {
-        let nodes: [&[(&str, &str)]; 5] = [
-            &[(ACTION_LABEL, "leave")],
-            &[(ACTION_LABEL, "cordon")],
-            &[(ACTION_LABEL, "drain")],
-            &[(ACTION_LABEL, "drian")],
-            &[(IGNORE, "")],
-        ];
-        let known = |overridable: &str| {
-            let mut fleet = Fleet::new(&settings(&[("SPILLWAY_OVERRIDABLE", overridable)]));
-            nodes.iter().zip(0..).for_each(|(labels, at)| fleet.see(&node(at, labels)));
-            let names =
-                |nodes: &BTreeSet<NodeName>| nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-            let labelled: Vec<_> = fleet.labelled.iter().map(|(says, nodes)| (*says, names(nodes))).collect();
-            (names(&fleet.ours), labelled)
-        };
-        let left = |label, node: &str| (LabelSays::Left(label), node.to_owned());
-        let ignored = left("spillway/ignore", "n-4");
-        let not_allowed = (LabelSays::NotAllowed, "n-0 n-1 n-2 n-3".to_owned());
-        assert_eq!(known(""), ("n-0 n-1 n-2 n-3".to_owned(), vec![ignored.clone(), not_allowed]));
-        let (by_cordon, by_leave) = (left("spillway/action=cordon", "n-1"), left("spillway/action=leave", "n-0"));
-        let wrong = (LabelSays::Wrong, "n-3".to_owned());
-        assert_eq!(known("action"), ("n-2 n-3".to_owned(), vec![by_cordon, by_leave, ignored, wrong]));
-    }
-
-    #[test]
-    fn the_label_of_a_node_that_the_selector_leaves_out_is_not_told() {
-        let mut fleet = Fleet::new(&settings(&[("SPILLWAY_NODE_SELECTOR", "team=shop")]));
-        fleet.see(&node(0, &[(IGNORE, "")]));
-        fleet.see(&node(1, &[(IGNORE, ""), ("team", "shop")]));
-        let told: Vec<&str> = fleet.labelled.values().flatten().map(AsRef::as_ref).collect();
-        assert_eq!(told, ["n-1"]);
-    }
-
-    #[test]
     fn a_node_of_ours_without_an_owners_label_and_without_a_node_claim_is_unowned() {
         let mut fleet = Fleet::new(&settings(&[]));
         let listed =
             serde_json::json!({"metadata": {"name": "n-9", "ownerReferences": [{"kind": "NodeClaim", "name": "c"}]}});
         let owned: ListedNode = serde_json::from_value(listed).unwrap();
-        for node in [owned.metadata, node(0, &[]), node(1, KARPENTERS), node(2, MANAGED), node(3, &[(IGNORE, "")])] {
+        for node in [owned.metadata, node(0, &[]), node(1, KARPENTERS), node(2, MANAGED), node(3, &[("spillway/ignore", "")])] {
             fleet.see(&node);
         }
         assert_eq!(fleet.unowned.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["n-0"]);

@@ -4,15 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spillway_core::drain::pod::blocker::BudgetName;
 use spillway_drainer::kube::ApiError;
-use spillway_settings::ACTION_LABEL;
 use spillway_startup::logs::chain;
 
 use super::findings::{Circumstances, finding, listed};
-use super::fleet::{Fleet, LabelSays, NodeName};
+use super::fleet::{Fleet, NodeName};
 use super::rehearsal::{Rehearsal, Unanswered};
 use super::survey::Survey;
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, HeldUpNode, Severity, counted};
+use crate::report::{Check, Finding, HeldUpNode, Severity};
 
 /// How many of the nodes the report has room for.
 const NODES: usize = 50;
@@ -35,7 +34,6 @@ pub(super) fn check(
 ) -> Check {
     let held_up = survey.held_up.iter();
     let mut findings: Vec<_> = held_up.map(|(cause, held_up)| finding(cause, held_up, circumstances)).collect();
-    findings.extend(fleet.labelled.iter().map(|(says, nodes)| labelled(*says, nodes)));
     findings.extend(tagged);
     if let Err(error) = seen {
         let what = format!("not all pods could be looked at, so that there may be more: {}", chain(&error));
@@ -95,27 +93,6 @@ fn budgets_not_asked(unanswered: &[Unanswered]) -> Option<Finding> {
     Some(Finding::new(FindingId::BudgetsUnknown, Severity::Unknown, object, what, to_do))
 }
 
-/// One finding for all nodes whose label says the same.
-fn labelled(says: LabelSays, nodes: &BTreeSet<NodeName>) -> Finding {
-    let count = counted(nodes.len(), "node");
-    let (id, what, to_do) = match says {
-        LabelSays::Left(label) => (
-            FindingId::LeftByLabel,
-            format!("labelled {label}: when an instance goes, its pods go down with it, and nobody evicts them"),
-            "take the label away, if another tool does not drain these nodes",
-        ),
-        LabelSays::NotAllowed => (
-            FindingId::OverrideWithoutEffect,
-            format!("labelled {ACTION_LABEL}, which SPILLWAY_OVERRIDABLE does not let a node have: it changes nothing"),
-            "add action to the parameter Overridable, or take the label away",
-        ),
-        LabelSays::Wrong => (
-            FindingId::OverrideWithoutEffect,
-            format!("labelled {ACTION_LABEL} with a word that is none of drain, cordon and leave: it changes nothing"),
-            "correct the label",
-        ),
-    };
-    Finding::new(id, Severity::Warn, count, what, to_do).on(nodes.iter())
 }
 
 #[cfg(test)]

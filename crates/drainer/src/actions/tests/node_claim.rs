@@ -7,7 +7,7 @@ use spillway_notice::{Deadline, Kind};
 
 use super::done;
 use crate::actions::node_claim::hand_over;
-use crate::actions::{ByLabel, Next};
+use crate::actions::Next;
 use crate::failure::Failure;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
@@ -142,7 +142,7 @@ async fn a_node_with_karpenters_label_and_without_a_node_claim_is_left_alone() {
 async fn a_node_without_karpenters_label_and_without_a_node_claim_is_drained_with_a_warning() {
     let looked_at = call(format!("GET {NODE_PATH}")).says(200, node());
     let (next, warnings) = with_warnings([looked_at]).await;
-    assert_eq!(next.unwrap(), Next::DecideAgain(ByLabel::ManagedBy(ManagedBy::SelfManaged)));
+    assert_eq!(next.unwrap(), Next::DecideAgain(ManagedBy::SelfManaged));
     assert_eq!(
         warnings,
         ["the tags of instance i-0123456789abcdef0 say that Karpenter manages it, and its node has neither the label \

@@ -1,6 +1,6 @@
 //! Kubernetes events: the receipt as `kubectl describe` shows it, on the node and on its pods. Pure, but for `post`.
 //!
-//! * `ours`, `nth`: what is told, by whose reasons
+//! * `reasons`: reasons and notes of the events
 //! * `object`: an event as the API server takes it
 //! * `post`: sends them
 //!
@@ -8,10 +8,9 @@
 //! beyond this is of no use here: it folds repetitions into series, by a cache that lives as long as a controller does
 //! and a PATCH that is a right more. Each event here is told once, by a process that Lambda freezes after it.
 
-mod nth;
 mod object;
-mod ours;
 mod post;
+mod reasons;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::events::v1::Event;
@@ -19,7 +18,7 @@ use kube::Client;
 use spillway_core::invocation::Invocation;
 use spillway_notice::Kind;
 use spillway_receipt::Receipt;
-use spillway_settings::{NodeEvents, Settings};
+use spillway_settings::Settings;
 
 use super::blockage::Blockage;
 use crate::receipt::{Ending, PodRecord, Publication, StepName};
@@ -86,8 +85,8 @@ impl<'a> Drain<'a> {
     }
 
     /// What is told, as the API server takes it.
-    fn events(&self, told: Vec<Told<'_>>, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
-        told.into_iter().zip(0..).map(|(told, number)| object::event(told, self, reasons, now, number)).collect()
+    fn events(&self, told: Vec<Told<'_>>, now: Timestamp) -> Vec<Event> {
+        told.into_iter().zip(0..).map(|(told, number)| object::event(told, self, now, number)).collect()
     }
 }
 
@@ -99,16 +98,16 @@ pub(super) async fn tell_begin(
     client: &Client,
     invocation: &Invocation,
 ) {
-    if let Some(reasons) = settings.node_events {
-        let events = begun(so_far, pods, reasons, invocation.clock.now());
+    if settings.node_events {
+        let events = begun(so_far, pods, invocation.clock.now());
         // What is wrong then will be wrong at the end, too, and is told once.
         let _ = post(client, events, invocation.announces_until()).await;
     }
 }
 
-/// Tells the node and the pods that something blocks them, or no longer does. The termination handler has no such reason.
+/// Tells the node and the pods that something blocks them, or no longer does.
 pub(super) async fn tell_blockage(blockage: &Blockage, settings: &Settings, client: &Client, invocation: &Invocation) {
-    if settings.node_events == Some(NodeEvents::Spillway) {
+    if settings.node_events {
         // What is wrong then will be wrong at the end, too, and is told once.
         let _ = post(client, blocked(blockage, invocation.clock.now()), invocation.announces_until()).await;
     }
@@ -116,8 +115,8 @@ pub(super) async fn tell_blockage(blockage: &Blockage, settings: &Settings, clie
 
 /// Tells the node and its pods how it ended.
 pub(super) async fn tell_end(publication: &Publication, settings: &Settings, client: &Client, invocation: &Invocation) {
-    if let Some(reasons) = settings.node_events {
-        let events = ended(publication, reasons, invocation.clock.now());
+    if settings.node_events {
+        let events = ended(publication, invocation.clock.now());
         if let Err(unwritten) = post(client, events, invocation.announces_until()).await {
             unwritten.warn();
         }
@@ -125,35 +124,27 @@ pub(super) async fn tell_end(publication: &Publication, settings: &Settings, cli
 }
 
 /// The event of a drain that is under way.
-fn begun(so_far: &Publication, pods: usize, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
+fn begun(so_far: &Publication, pods: usize, now: Timestamp) -> Vec<Event> {
     let Some(drain) = Drain::of(so_far) else { return Vec::new() };
-    let told = match reasons {
-        NodeEvents::Spillway => ours::begun(&drain, pods),
-        NodeEvents::Nth => nth::begun(&drain),
-    };
-    drain.events(vec![told], reasons, now)
+    drain.events(vec![reasons::begun(&drain, pods)], now)
 }
 
 /// The events of one that something blocks, or no longer does: the node's, then those of its pods.
 fn blocked(blockage: &Blockage, now: Timestamp) -> Vec<Event> {
     let Some(drain) = Drain::of(&blockage.publication) else { return Vec::new() };
-    let of_pods = blockage.pods.iter().take(MOST_BLOCKED).map(|pod| ours::blocked_pod(&drain, pod, blockage.turn));
-    let told = std::iter::once(ours::blocked(&drain, blockage.turn)).chain(of_pods).collect();
-    drain.events(told, NodeEvents::Spillway, now)
+    let of_pods = blockage.pods.iter().take(MOST_BLOCKED).map(|pod| reasons::blocked_pod(&drain, pod, blockage.turn));
+    let told = std::iter::once(reasons::blocked(&drain, blockage.turn)).chain(of_pods).collect();
+    drain.events(told, now)
 }
 
 /// The events of one that has ended: the node's first, then those of pods that lost something.
-fn ended(publication: &Publication, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
+fn ended(publication: &Publication, now: Timestamp) -> Vec<Event> {
     let Some(drain) = Drain::of(publication) else { return Vec::new() };
     // Who joined a drain leaves the pods to the claim's holder to tell.
     let pods = drain.receipt.records().filter(|_| drain.receipt.ending != Some(Ending::Joined));
-    let (mut told, mut of_pods): (Vec<_>, Vec<_>) = match reasons {
-        NodeEvents::Spillway => (ours::ended(&drain), pods.filter_map(|pod| ours::pod(&drain, pod)).collect()),
-        NodeEvents::Nth => (nth::ended(&drain), pods.filter_map(|pod| nth::pod(&drain, pod)).collect()),
-    };
+    let mut of_pods: Vec<_> = pods.filter_map(|pod| reasons::pod(&drain, pod)).collect();
     of_pods.sort_by_key(|told: &Told<'_>| told.severity);
-    told.append(&mut of_pods);
-    drain.events(told, reasons, now)
+    drain.events(reasons::ended(&drain).into_iter().chain(of_pods).collect(), now)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use spillway_settings::NodeEvents;
 
 use super::{About, Drain, EventSeverity, Told};
 
@@ -20,17 +19,13 @@ const PODS: &str = "spillway/pods";
 const LONGEST_NAME: usize = 230;
 
 /// The event. `now` and `number` tell it from every other of the same object.
-pub(super) fn event(told: Told<'_>, drain: &Drain<'_>, reasons: NodeEvents, now: Timestamp, number: i128) -> Event {
+pub(super) fn event(told: Told<'_>, drain: &Drain<'_>, now: Timestamp, number: i128) -> Event {
     let Told { about, severity, reason, note, at, pods } = told;
     let (regarding, related) = match about {
         About::Node => (node(drain.node), None),
         About::Pod(pod) => (of_pod(&pod.pod, &pod.uid), Some(node(drain.node))),
     };
-    let (reporter, annotations) = match reasons {
-        NodeEvents::Spillway => ("spillway", pods.map(|pods| BTreeMap::from([(PODS.to_owned(), pods.to_string())]))),
-        // By its name its users select, and by its annotations they look for an instance.
-        NodeEvents::Nth => ("aws-node-termination-handler", Some(nth_annotations(about, drain))),
-    };
+    let annotations = pods.map(|pods| BTreeMap::from([(PODS.to_owned(), pods.to_string())]));
     let name = unique(regarding.name.as_deref().unwrap_or_default(), now.as_nanosecond() + number);
     let namespace = regarding.namespace.clone().unwrap_or_else(|| NAMESPACE_OF_NODES.to_owned());
     Event {
@@ -42,7 +37,7 @@ pub(super) fn event(told: Told<'_>, drain: &Drain<'_>, reasons: NodeEvents, now:
         note: Some(cut(note, LONGEST_NOTE)),
         regarding: Some(regarding),
         related,
-        reporting_controller: Some(reporter.to_owned()),
+        reporting_controller: Some("spillway".to_owned()),
         // Which is how the log and the receipt are found.
         reporting_instance: Some(drain.receipt.request_id.clone()),
         ..Event::default()
@@ -80,23 +75,6 @@ fn of_pod(name: &str, uid: &str) -> ObjectReference {
         uid: Some(uid.to_owned()),
         ..ObjectReference::default()
     }
-}
-
-/// Those of NTH's annotations that a receipt knows.
-fn nth_annotations(about: About<'_>, drain: &Drain<'_>) -> BTreeMap<String, String> {
-    let receipt = drain.receipt;
-    let annotations = match about {
-        About::Node => vec![
-            ("account-id", Some(receipt.account.as_str())),
-            ("availability-zone", receipt.zone.as_deref()),
-            ("instance-id", Some(drain.instance)),
-            ("instance-type", receipt.instance_type.as_deref()),
-            ("local-hostname", Some(drain.node)),
-            ("region", Some(receipt.region.as_str())),
-        ],
-        About::Pod(_) => vec![("node", Some(drain.node))],
-    };
-    annotations.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect()
 }
 
 /// A name as client-go gives them: the object's, and a time in hexadecimal digits.

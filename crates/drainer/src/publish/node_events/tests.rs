@@ -14,7 +14,7 @@ use spillway_settings::LifecycleResult;
 use super::*;
 use crate::publish::tests::{after, drain_report, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story};
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{BeginNotified, Fate, HookState};
+use crate::receipt::Fate;
 
 /// The receipt of a drain that was under way, with a pod for each fate; two seconds after the notice those that left were
 /// told to.
@@ -23,7 +23,6 @@ fn receipt() -> Publication {
 }
 
 fn under_way(mut published: Publication) -> Publication {
-    published.begin = BeginNotified::Told;
     for pod in published.receipt.records_mut() {
         pod.accepted_ms = (!matches!(pod.fate, Fate::Lost | Fate::Remaining | Fate::Stayed)).then_some(2_000);
     }
@@ -41,10 +40,10 @@ fn lines(events: Vec<Event>) -> String {
     events.into_iter().map(line).collect()
 }
 
-fn shown(published: &Publication, reasons: NodeEvents) -> String {
+fn shown(published: &Publication) -> String {
     let now = after(9_060);
     let is_over = published.receipt.ending.is_some();
-    lines(if is_over { ended(published, reasons, now) } else { begun(published, 6, reasons, now) })
+    lines(if is_over { ended(published, now) } else { begun(published, 6, now) })
 }
 
 fn failed() -> Publication {
@@ -65,9 +64,6 @@ fn continued() -> Publication {
 fn ending(ending: Ending) -> Publication {
     let mut published = receipt();
     published.receipt.pods.clear();
-    if matches!(ending, Ending::Done | Ending::Joined) {
-        published.begin = BeginNotified::Untold;
-    }
     (published.receipt.ending, published.receipt.reason) = (Some(ending), "as it is told".to_owned());
     published
 }
@@ -75,11 +71,10 @@ fn ending(ending: Ending) -> Publication {
 #[tokio::test(start_paused = true)]
 async fn a_drain_that_is_under_way_is_told_on_the_node() {
     let mut so_far = receipt();
-    insta::assert_snapshot!(shown(&so_far, NodeEvents::Spillway));
-    insta::assert_snapshot!(shown(&so_far, NodeEvents::Nth));
+    insta::assert_snapshot!(shown(&so_far));
     so_far.receipt.hook = None;
     so_far.receipt.notice.deadline = Some(after(120_000));
-    insta::assert_snapshot!(shown(&so_far, NodeEvents::Spillway));
+    insta::assert_snapshot!(shown(&so_far));
 }
 
 /// So many pods are blocked, or are no longer.
@@ -107,55 +102,19 @@ async fn a_blocked_drain_is_told_on_the_node_and_on_its_pods_and_so_is_its_end()
 
 #[tokio::test(start_paused = true)]
 async fn the_node_and_each_pod_that_left_or_is_left_are_told() {
-    insta::assert_snapshot!(shown(&failed(), NodeEvents::Spillway));
-}
-
-#[tokio::test(start_paused = true)]
-async fn by_the_reasons_of_the_termination_handler_they_are_told_in_its_words() {
-    insta::assert_snapshot!(shown(&failed(), NodeEvents::Nth));
+    insta::assert_snapshot!(shown(&failed()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_that_is_continued_leaves_what_is_left_to_the_next_invocation() {
-    insta::assert_snapshot!(shown(&continued(), NodeEvents::Spillway));
-    insta::assert_snapshot!(shown(&continued(), NodeEvents::Nth));
+    insta::assert_snapshot!(shown(&continued()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_ending_has_a_reason_of_its_own() {
     use Ending::{Continued, Done, Drained, Failed, Ignored, Joined};
-    for reasons in [NodeEvents::Spillway, NodeEvents::Nth] {
-        let each = [Drained, Failed, Continued, Done, Ignored, Joined];
-        insta::assert_snapshot!(each.map(|of| format!("{of:?}\n{}", shown(&ending(of), reasons))).concat());
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn of_what_never_was_under_way_the_termination_handlers_reason_tells_at_the_end() {
-    use Ending::{Done, Drained, Failed, Joined};
-    let reasons_of = |of| {
-        let mut published = ending(of);
-        published.receipt.pods = failed().receipt.pods;
-        published.begin = BeginNotified::Untold;
-        let told = shown(&published, NodeEvents::Nth);
-        let of_node = told.lines().filter(|line| line.contains(" node/"));
-        let reason = |line: &str| line.split(' ').nth(1).unwrap().to_owned();
-        let of_pods = told.lines().count() - of_node.clone().count();
-        (of_node.map(reason).collect::<Vec<_>>().join(" "), of_pods > 0)
-    };
-    let told = [Drained, Done, Failed, Joined].map(reasons_of);
-    let [drained, done, failed, joined] = told.each_ref().map(|(reasons, of_pods)| (reasons.as_str(), *of_pods));
-    assert_eq!(drained, ("ASGLifecycle CordonAndDrain", true));
-    assert_eq!(done, ("ASGLifecycle Cordon", true));
-    assert_eq!(failed, ("ASGLifecycle CordonAndDrainError", true));
-    assert_eq!(joined, ("ASGLifecycle", false), "its pods are the claim holder's to tell");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_hook_that_was_not_completed_is_told_by_the_termination_handlers_reason() {
-    let mut published = ending(Ending::Failed);
-    published.receipt.hook.as_mut().unwrap().state = HookState::Failed;
-    assert!(shown(&published, NodeEvents::Nth).contains("Warning PostDrainError"));
+    let each = [Drained, Failed, Continued, Done, Ignored, Joined];
+    insta::assert_snapshot!(each.map(|of| format!("{of:?}\n{}", shown(&ending(of)))).concat());
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,28 +131,17 @@ async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_wa
     record.drained(&report, |_| 9_000);
     published.receipt.pods = record.pods.into_iter().map(Pod::AtTheEnd).collect();
     published.followed = record.followed;
-    let told = shown(&published, NodeEvents::Spillway);
+    let told = shown(&published);
     let of_pod = "Warning EvictedWithLessGrace pod/cut-short drain of node ip-10-0-0-1.ec2.internal (terminate lifecycle action): \
                   evicted, with 8 s of the 30 s of grace that it asks for (another notice's drain or a person had it leave)";
     assert_eq!(told.lines().last(), Some(of_pod));
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_kind_of_notice_has_the_termination_handlers_reason() {
-    let of = |kind: Kind| {
-        let mut published = receipt();
-        published.receipt.notice.kind = Some(kind.as_str().into());
-        shown(&published, NodeEvents::Nth)
-    };
-    insta::assert_snapshot!(Kind::ALL.map(of).concat());
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_event_is_as_the_api_server_wants_it() {
-    let events = ended(&failed(), NodeEvents::Spillway, after(9_060));
+    let events = ended(&failed(), after(9_060));
     insta::assert_json_snapshot!([&events[0], &events[1]]);
-    insta::assert_json_snapshot!(ended(&failed(), NodeEvents::Nth, after(9_060))[0]);
-    let begun = begun(&receipt(), 1, NodeEvents::Spillway, after(9_060)).remove(0);
+    let begun = begun(&receipt(), 1, after(9_060)).remove(0);
     assert_eq!(begun.metadata.annotations, Some([("spillway/pods".to_owned(), "1".to_owned())].into()));
     assert!(begun.note.unwrap().ends_with("; 1 pod has to leave"));
     let names: BTreeSet<_> = events.iter().map(|event| &event.metadata.name).collect();
@@ -204,7 +152,7 @@ async fn an_event_is_as_the_api_server_wants_it() {
 async fn a_note_is_as_long_as_the_api_server_takes_it() {
     let mut published = receipt();
     (published.receipt.ending, published.receipt.reason) = (Some(Ending::Failed), format!("x{}", "é".repeat(1_000)));
-    let notes = ended(&published, NodeEvents::Spillway, after(9_060)).into_iter().map(|event| event.note.unwrap());
+    let notes = ended(&published, after(9_060)).into_iter().map(|event| event.note.unwrap());
     assert_eq!(notes.map(|note| note.len()).max(), Some(1_023));
 }
 
@@ -212,13 +160,13 @@ async fn a_note_is_as_long_as_the_api_server_takes_it() {
 async fn nothing_is_told_of_a_node_that_was_not_claimed_or_joined_or_in_a_dry_run() {
     let mut published = failed();
     published.receipt.ending = Some(Ending::Joined);
-    assert_eq!(shown(&published, NodeEvents::Spillway), "");
+    assert_eq!(shown(&published), "");
     published.receipt.ending = Some(Ending::Failed);
     published.receipt.dry_run = true;
-    assert_eq!(shown(&published, NodeEvents::Spillway), "");
+    assert_eq!(shown(&published), "");
     published.receipt.dry_run = false;
     published.receipt.steps.retain(|done| done.step != StepName::Claimed);
-    assert_eq!(shown(&published, NodeEvents::Spillway), "");
+    assert_eq!(shown(&published), "");
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,7 +177,7 @@ async fn the_page_has_each_of_our_reasons_with_its_type() {
         .map(|turn| lines(blocked(&blockage(turn, 1), after(9_060))));
     let ours: BTreeSet<_> = receipts
         .iter()
-        .map(|published| shown(published, NodeEvents::Spillway))
+        .map(shown)
         .chain(blocked)
         .flat_map(|shown| {
             let reason = |line: &str| {

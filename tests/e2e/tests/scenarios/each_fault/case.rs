@@ -25,8 +25,10 @@ use crate::each_notice::about;
 
 /// Enough that a fault at one is not a fault at all.
 const PODS: u32 = 2;
-/// How long a notice leaves when the fault passes: more than the function's longest timeout.
+/// How long a notice leaves when the fault passes: more than each timeout but the list's.
 const WINDOW: Duration = Duration::from_secs(40);
+/// The same when the list's timeout has to pass.
+const WINDOW_OF_A_LIST: Duration = Duration::from_secs(90);
 /// How long a notice leaves when it does not: as short as a window can be.
 const SHORT_WINDOW: Duration = Duration::from_secs(10);
 /// What the function has beyond its window: the five seconds that it keeps for its report, and one.
@@ -246,6 +248,7 @@ fn options(case: Case, aws: &Gateway) -> LambdaOptions {
 
 fn window(case: Case) -> Duration {
     match (case.step.name, case.lasts) {
+        ("list", Lasts::Once) if case.fault.name == "no answer" => WINDOW_OF_A_LIST,
         // Two heartbeats take longer; and a schedule is tried for ten seconds before its drain.
         ("heartbeat" | "schedule", _) | (_, Lasts::Once) => WINDOW,
         // What no receipt names fails no drain: there has to be time for it.

@@ -1,4 +1,4 @@
-//! What our events tell: a reason for each way in which a drain or a pod may end.
+//! Reasons and notes of the events: one reason for each way in which a drain or a pod may end.
 
 use std::fmt::Write as _;
 
@@ -43,7 +43,7 @@ pub(super) fn blocked_pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord, turn: Publi
 }
 
 /// The node: how that ended.
-pub(super) fn ended<'a>(drain: &Drain<'_>) -> Vec<Told<'a>> {
+pub(super) fn ended<'a>(drain: &Drain<'_>) -> Option<Told<'a>> {
     let (severity, reason) = match drain.receipt.ending {
         Some(Ending::Drained) => (EventSeverity::Normal, "Drained"),
         Some(Ending::Continued) => (EventSeverity::Normal, "DrainContinues"),
@@ -51,7 +51,7 @@ pub(super) fn ended<'a>(drain: &Drain<'_>) -> Vec<Told<'a>> {
         Some(Ending::Done) => (EventSeverity::Normal, "Cordoned"),
         // A claimed node needs nothing more when the hook that it was drained for waits no longer.
         Some(Ending::Ignored) => (EventSeverity::Normal, "DrainStopped"),
-        Some(Ending::Joined) | None => return Vec::new(),
+        Some(Ending::Joined) | None => return None,
     };
     let mut note = format!("{}: {}", drain.kind.as_str(), drain.receipt.reason);
     for fate in [Fate::Forced, Fate::Clamped] {
@@ -62,7 +62,7 @@ pub(super) fn ended<'a>(drain: &Drain<'_>) -> Vec<Told<'a>> {
             }
         }
     }
-    vec![Told { about: About::Node, severity, reason, note, at: None, pods: None }]
+    Some(Told { about: About::Node, severity, reason, note, at: None, pods: None })
 }
 
 /// A pod: what became of it, if it was told to leave or is still there.
