@@ -13,7 +13,6 @@ OPTIONAL = sorted(file.name for file in (DEPLOY / "optional").glob("*.yaml"))
 # Files that a parameter needs, and the parameter's value that needs none.
 NEEDED = {
     "node-events.yaml": ("NodeEvents", "false"),
-    "node-conditions.yaml": ("NodeConditions", "false"),
     "karpenter.yaml": ("Karpenter", "off"),
 }
 # Each object has it, also one that a later version no longer brings.

@@ -49,10 +49,6 @@ pub struct Settings {
     pub hooks_without_node: Option<LifecycleResult>,
     /// How long a hook may be held, from its notice.
     pub hook_max_wait: Duration,
-    /// How many nodes of a cluster, group and zone drain for hooks at once; absent: any number.
-    pub hooks_at_once: Option<NonZeroUsize>,
-    /// How long a rebalance recommendation drains or cordons a node.
-    pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub maintenance_lead: Duration,
     /// How many nodes of a cluster, group and zone drain for maintenance at once; absent: any number.
@@ -63,8 +59,6 @@ pub struct Settings {
     pub load_balancers: LoadBalancers,
     /// Whether Kubernetes events on the node and its pods describe a drain.
     pub node_events: bool,
-    /// Whether a node's conditions say how far it is drained.
-    pub node_conditions: bool,
     /// Whether to touch nothing.
     pub dry_run: bool,
     /// Where what is done later is kept; absent when the template did not say.
@@ -94,14 +88,11 @@ impl Settings {
             hook_group_tag: reader.read(table::HOOK_GROUP_TAG, values::hook_group_tag),
             hooks_without_node: reader.read(table::HOOKS_WITHOUT_NODE, values::hooks_without_node),
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, 60..=172_800)),
-            hooks_at_once: reader.read(table::HOOKS_AT_ONCE, values::at_once),
-            rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),
             maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 10..=172_800)),
             maintenance_at_once: reader.read(table::MAINTENANCE_AT_ONCE, values::at_once),
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),
             node_events: reader.read(table::NODE_EVENTS, values::flag),
-            node_conditions: reader.read(table::NODE_CONDITIONS, values::flag),
             dry_run: reader.read(table::DRY_RUN, values::flag),
             schedules: reader.read(table::SCHEDULES, values::schedules),
             stack: reader.read(table::STACK, values::stack),

@@ -42,13 +42,6 @@ pub(crate) const KARPENTER: Setting = Setting {
               so that Karpenter starts the replacement first. It needs three rights more: \
               `kubectl apply -f deploy/optional/karpenter.yaml`",
 };
-pub(crate) const REBALANCE_WINDOW: Setting = Setting {
-    name: "SPILLWAY_REBALANCE_WINDOW_S",
-    default: "3600",
-    accepted: "a whole number of seconds from 1 to 172800 (48 hours, as long as a drain may go on)",
-    meaning: "for how long a rebalance recommendation drains or cordons. It forces no pod; at its end the node is \
-              uncordoned, if no interruption followed",
-};
 pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
     name: "SPILLWAY_MAINTENANCE_LEAD_S",
     default: "3600",
@@ -77,13 +70,6 @@ pub(crate) const HOOK_MAX_WAIT: Setting = Setting {
     accepted: "a whole number of seconds from 60 to 172800 (48 hours, Auto Scaling's own limit)",
     meaning: "how long a hook may be held, from its notice, if Auto Scaling holds it that long. Before that, blocked pods \
               are [deleted in time to shut down](what-happens.md#forced-in-time)",
-};
-pub(crate) const HOOKS_AT_ONCE: Setting = Setting {
-    name: "SPILLWAY_HOOKS_AT_ONCE",
-    default: "0",
-    accepted: "a whole number from 0 to 1000",
-    meaning: "how many nodes of a cluster, Auto Scaling group and zone [drain for terminate hooks at once]\
-              (notices.md#the-pace-of-hooks); `0`: no limit",
 };
 pub(crate) const HOOKS: Setting = Setting {
     name: "SPILLWAY_HOOKS",
@@ -143,14 +129,6 @@ pub(crate) const NODE_EVENTS: Setting = Setting {
     meaning: "whether [Kubernetes events](what-happens.md#kubernetes-events) on the node and its pods say what became of \
               them. It needs a right more: `kubectl apply -f deploy/optional/node-events.yaml`",
 };
-pub(crate) const NODE_CONDITIONS: Setting = Setting {
-    name: "SPILLWAY_NODE_CONDITIONS",
-    default: "false",
-    accepted: "true or false",
-    meaning: "whether a node's [conditions](what-happens.md#node-conditions) say that it is drained, and how far: \
-              `DrainInProgress`, `Drained` and `MaintenancePlanned`, as Kubernetes' node lifecycle names them. It needs a \
-              right more: `kubectl apply -f deploy/optional/node-conditions.yaml`",
-};
 pub(crate) const DRY_RUN: Setting = Setting {
     name: "SPILLWAY_DRY_RUN",
     default: "false",
@@ -158,7 +136,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
     meaning: "whether to touch nothing and only say what would have been done",
 };
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 22] = [
+pub(crate) const SETTINGS: [Setting; 18] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -171,14 +149,11 @@ pub(crate) const SETTINGS: [Setting; 22] = [
     HOOK_GROUP_TAG,
     HOOKS_WITHOUT_NODE,
     HOOK_MAX_WAIT,
-    HOOKS_AT_ONCE,
-    REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
     MAINTENANCE_AT_ONCE,
     TAINTS,
     LOAD_BALANCERS,
     NODE_EVENTS,
-    NODE_CONDITIONS,
     DRY_RUN,
 ];
 

@@ -8,6 +8,8 @@ use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, InstanceId, Kind, Notice};
 use spillway_settings::Settings;
 
+/// How long a rebalance recommendation drains or cordons a node.
+pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
 /// A drain of a rebalance recommendation has ended by then, and a late one too (`LEAST_WINDOW`).
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
 /// At least so long before maintenance starts nothing brakes its drain any more: pods have their grace, and budgets work.
@@ -39,17 +41,11 @@ pub struct Brake {
     pub until: Timestamp,
 }
 
-/// The brake of announced maintenance, and of a hook that holds its instance until that limit. `None`: no setting wants one, the
-/// maintenance's start is past, or it is another notice.
-pub fn brake(notice: &Notice, limit: Timestamp, settings: &Settings) -> Option<Brake> {
-    let takes_instance = matches!(notice.kind, Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume);
-    let (at_once, end, time) = if takes_instance && notice.deadline == Deadline::HeldByHook {
-        (settings.hooks_at_once, limit, limit.duration_since(notice.time))
-    } else {
-        let (starts, lead) = ahead(notice, settings)?;
-        (settings.maintenance_at_once, starts, lead)
-    };
-    Some(Brake { at_once: at_once?, until: end.saturating_sub(unbraked(time)).unwrap_or(Timestamp::MIN) })
+/// The brake of announced maintenance. `None`: no setting wants one, the maintenance's start is past, or it is another notice.
+pub fn brake(notice: &Notice, settings: &Settings) -> Option<Brake> {
+    let (starts, lead) = ahead(notice, settings)?;
+    let until = starts.saturating_sub(unbraked(lead)).unwrap_or(Timestamp::MIN);
+    Some(Brake { at_once: settings.maintenance_at_once?, until })
 }
 
 /// When a drain tries again to begin that had to give way to others: in three to six minutes, and in time.
@@ -86,12 +82,12 @@ fn offset(instance: &InstanceId, of: SignedDuration) -> SignedDuration {
 
 /// When to look for the first time whether a node that was taken out for such a notice may be given back.
 /// `None`: never, because the instance goes, or because a notice will say that it is back.
-pub fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
+pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
     let soon = look_again(now);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     match (notice.kind, notice.deadline) {
         (Kind::Rebalance, _) => {
-            Some(notice.time.saturating_add(settings.rebalance_window + AFTER_THE_WINDOW).unwrap_or(Timestamp::MAX))
+            Some(notice.time.saturating_add(REBALANCE_WINDOW + AFTER_THE_WINDOW).unwrap_or(Timestamp::MAX))
         }
         (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
         (Kind::Maintenance, Deadline::Unknown) if reboots => Some(soon),
@@ -148,7 +144,7 @@ mod tests {
         let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "600")]);
         assert_eq!(begins(&notice(Kind::Maintenance, false), &settings), at("2026-12-24T02:50:00Z"));
         assert_eq!(begins(&notice(Kind::Spot, false), &settings), Timestamp::MIN);
-        assert_eq!(brake(&notice(Kind::Spot, false), Timestamp::MAX, &settings), None);
+        assert_eq!(brake(&notice(Kind::Spot, false), &settings), None);
     }
 
     #[test]
@@ -170,7 +166,7 @@ mod tests {
         let until = |lead: &str| {
             let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", lead)]);
             let notice = notice(Kind::Maintenance, false);
-            let until = brake(&notice, Timestamp::MAX, &settings).unwrap().until;
+            let until = brake(&notice, &settings).unwrap().until;
             assert!(begins(&notice, &settings) <= until, "{lead}");
             (until, next_turn(&notice, until, until - SignedDuration::from_secs(1)))
         };
@@ -179,20 +175,6 @@ mod tests {
             let time = at(&format!("2026-12-24T{time}:00Z"));
             assert_eq!(until(lead), (time, time), "{lead}");
         }
-    }
-
-    #[test]
-    fn a_hook_waits_for_its_turn_if_a_setting_says_so_until_a_quarter_of_its_time_is_left() {
-        let until = |at_once: &str, kind, limit: &str| {
-            let hook = Notice { deadline: Deadline::HeldByHook, ..notice(kind, false) };
-            brake(&hook, at(limit), &settings(&[("SPILLWAY_HOOKS_AT_ONCE", at_once)])).map(|brake| brake.until)
-        };
-        for kind in [Kind::Terminate, Kind::ReturnToWarmPool, Kind::ReplaceRootVolume] {
-            assert_eq!(until("0", kind, "2026-12-24T01:00:00Z"), None);
-            assert_eq!(until("2", kind, "2026-12-24T01:00:00Z"), Some(at("2026-12-24T00:45:00Z")));
-            assert_eq!(until("2", kind, "2026-12-24T00:10:00Z"), Some(at("2026-12-24T00:00:00Z")), "it has no time");
-        }
-        assert_eq!(until("2", Kind::Launch, "2026-12-24T01:00:00Z"), None);
     }
 
     #[test]
@@ -213,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_reboot_is_looked_for_from_its_start_on_and_what_is_not_coming_back_is_not() {
-        let first = |notice: &Notice, now| first_check(notice, at(now), &settings(&[]));
+        let first = |notice: &Notice, now| first_check(notice, at(now));
         let reboot = notice(Kind::Maintenance, true);
         assert_eq!(first(&reboot, "2026-12-24T02:00:00Z"), Some(at("2026-12-24T03:00:00Z")));
         assert_eq!(first(&reboot, "2026-12-24T04:00:00Z"), Some(at("2026-12-24T04:10:00Z")), "its start is past");
@@ -229,10 +211,9 @@ mod tests {
 
     #[test]
     fn a_rebalance_is_looked_after_by_the_clock_of_its_notice_so_that_a_retry_moves_nothing() {
-        let settings = settings(&[("SPILLWAY_REBALANCE_WINDOW_S", "1800")]);
         let rebalance = notice(Kind::Rebalance, false);
         for now in ["2026-12-24T00:00:01Z", "2026-12-24T00:09:00Z"] {
-            assert_eq!(first_check(&rebalance, at(now), &settings), Some(at("2026-12-24T00:30:15Z")));
+            assert_eq!(first_check(&rebalance, at(now)), Some(at("2026-12-24T01:00:15Z")));
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Cl
     let (notice, clock) = (attempt.notice, attempt.invocation.clock);
     let end = (Instant::now() + PATIENCE).min(attempt.invocation.continues_by());
     let arranged = async {
-        if let Some(at) = decision::first_check(notice, clock.now(), &context.settings) {
+        if let Some(at) = decision::first_check(notice, clock.now()) {
             let check = UndoCheck::first(&attempt.history.notice, notice);
             send(context, notice, &check, at, clock, end).await?;
         }

@@ -91,24 +91,21 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
     } else {
         ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance")
     };
-    let drawn: [(&str, &[&str]); 12] = [
+    let drawn: &[(&str, &[&str])] = &[
         ("SPILLWAY_HOOK_MAX_WAIT_S", &["60", "60", "60", "60", "120", "120", "300", "300", "300", "900"]),
-        ("SPILLWAY_HOOKS_AT_ONCE", &["0", "0", "1", "2"]),
         ("SPILLWAY_MANAGED_NODE_GROUPS", &["gaps", "gaps", "drain", "off"]),
         ("SPILLWAY_HOOKS_WITHOUT_NODE", &["off", "CONTINUE", "ABANDON"]),
-        ("SPILLWAY_REBALANCE_WINDOW_S", &["30", "120", "300"]),
         ("SPILLWAY_MAINTENANCE_LEAD_S", &["10", "120", "300"]),
         ("SPILLWAY_TAINTS", &["", "", "spillway", "nth", "spillway,out-of-service"]),
         ("SPILLWAY_LOAD_BALANCERS", &["off", "exclude"]),
         ("SPILLWAY_LAUNCH", &["off", "CONTINUE", "ABANDON"]),
         ("SPILLWAY_NODE_EVENTS", &["false", "true"]),
-        ("SPILLWAY_NODE_CONDITIONS", &["false", "true"]),
         (
             "SPILLWAY_DRY_RUN",
             &["false", "false", "false", "false", "false", "false", "false", "false", "false", "true"],
         ),
     ];
-    let drawn = drawn.map(|(name, values)| (name, values[rng.usize(0..values.len())]));
+    let drawn = drawn.iter().map(|(name, values)| (*name, values[rng.usize(0..values.len())]));
     let all = [on_rebalance].into_iter().chain(drawn);
     all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

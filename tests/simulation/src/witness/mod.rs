@@ -212,10 +212,8 @@ impl Facts<'_> {
             ("EC2 Spot Instance Interruption Warning", Termination::At(goes)) => Some(goes),
             ("EC2 Instance-terminate Lifecycle Action", Termination::AtTheLatest(goes)) => {
                 let token = notice["detail"]["LifecycleActionToken"].as_str()?;
-                // Twice a minute it looks whether it is its turn.
-                let is_braked = self.clock.now() < deadline.unbraked(self.plan).sent + SignedDuration::from_secs(40);
                 let waits = self.aws.actions()[token].result.is_none();
-                (waits && !(self.plan.has_pace() && is_braked)).then_some(goes)
+                waits.then_some(goes)
             }
             ("AWS Health Event", Termination::At(starts)) => {
                 let is_closed = |attempt: &Attempt| attempt.notice()["detail"]["statusCode"] == "closed";
@@ -226,7 +224,7 @@ impl Facts<'_> {
             }
             ("EC2 Instance Rebalance Recommendation", _) => {
                 let drains = self.plan.setting("SPILLWAY_CORDON_ON") != Some("rebalance");
-                drains.then(|| sent + seconds(self.plan, "SPILLWAY_REBALANCE_WINDOW_S"))
+                drains.then(|| sent + SignedDuration::from_hours(1))
             }
             ("EC2 Instance State-change Notification", _) => {
                 let is_going = ["stopping", "shutting-down"].iter().any(|state| notice["detail"]["state"] == **state);
