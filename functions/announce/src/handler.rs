@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use futures_util::future::join_all;
 use lambda_runtime::{Context, Error, LambdaEvent};
+use serde_json::Value;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 

@@ -15,6 +15,9 @@
 //!
 //! `preview` shows messages without sending any. This file wires them and nothing else.
 
+// The future of a delivery is nested more deeply than the default of 128.
+#![recursion_limit = "256"]
+
 mod bar;
 mod delivered;
 mod document;
@@ -44,8 +47,8 @@ mod webhook;
 mod wire;
 mod words;
 
-use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::Value;
 use spillway_aws_call::Caller;
 use spillway_startup::aws::Connections;
 use spillway_startup::logs;

@@ -40,7 +40,6 @@ use serde::{Deserialize, Serialize};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep_until;
 
-use lambda::Attempt;
 use plan::Plan;
 use simulation::Shared;
 pub use witness::{Counts, EXCUSED, SOMETIMES};

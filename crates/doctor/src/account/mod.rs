@@ -42,7 +42,7 @@ pub(super) async fn checks(
     invocation: &Invocation,
     end: Instant,
 ) -> Vec<Check> {
-    let Context { settings, ec2, autoscaling, eventbridge, itself, .. } = context;
+    let Context { settings, ec2, autoscaling, eventbridge, .. } = context;
     let (function, region) = (unqualified(&invocation.function), invocation.home.region.as_str());
     let (rules, groups, karpenter) = tokio::join!(
         bus::rules(eventbridge, end),

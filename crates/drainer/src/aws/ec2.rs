@@ -49,7 +49,11 @@ pub(crate) async fn describe(
     };
     let ask_until_answered = async || {
         let mut timeout = FIRST_TIMEOUT;
-        let attempt = || ask(std::mem::replace(&mut timeout, timeout.saturating_mul(2)));
+        let attempt = || {
+            let asked = ask(timeout);
+            timeout = timeout.saturating_mul(2);
+            asked
+        };
         aws::until(DESCRIBE, end, attempt).await
     };
     let patience = end.min(Instant::now() + CATCHES_UP_WITHIN);

@@ -22,7 +22,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub(crate) use announcing::PatientQueue;
 pub(crate) use shapes::FunctionLimits;
 pub use shapes::{
     Call, CapacityReservation, Change, ChangePage, Changed, Credentials, DeadLetter, Delivered, Ec2State, Fault, Hook,

@@ -38,6 +38,7 @@ pub(super) fn examine(event: &Value) {
             assert!(path.len() + why.len() < 2_000, "what is said of it is long: at {path}: {why}");
         }
         Err(NoticeError::Foreign { from, .. }) => assert!(from.len() < 1_000, "{from}"),
+        Err(NoticeError::NotAnEvent(payload)) => assert!(payload.len() < 1_000, "{payload}"),
     }
 }
 

@@ -9,7 +9,7 @@ use super::deadline::Termination;
 use super::{Facts, Invariant, Verdict, Witness, is_uncordoned};
 use crate::fact::{Fact, LeaveRequest};
 use crate::lambda::{Attempt, AttemptId, Ending};
-use crate::plan::{Command, Fault, Plan, Side};
+use crate::plan::{Command, Plan, Side};
 
 /// What is drawn lasts ten invocations at most, and each may be tried three times, twice over.
 const MOST_INVOCATIONS: usize = 60;

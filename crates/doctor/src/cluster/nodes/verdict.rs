@@ -1,6 +1,6 @@
 //! What was seen of nodes and pods, as a check. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use spillway_core::drain::pod::blocker::BudgetName;
 use spillway_drainer::kube::ApiError;
@@ -91,8 +91,6 @@ fn budgets_not_asked(unanswered: &[Unanswered]) -> Option<Finding> {
     let to_do = "ask again; if it stays so, see what the API server is busy with";
     let object = if count == 1 { "1 budget" } else { &format!("{count} budgets") };
     Some(Finding::new(FindingId::BudgetsUnknown, Severity::Unknown, object, what, to_do))
-}
-
 }
 
 #[cfg(test)]
