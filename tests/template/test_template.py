@@ -708,12 +708,8 @@ class TheRights(unittest.TestCase):
         (conditions,) = disruptions["rules"]
         self.assertEqual((conditions["resources"], conditions["verbs"]), (["pods/status"], ["patch"]))
         self.assertEqual(its_binding["subjects"], [subject])
-        lifecycle, its_binding, of_nodes, _ = yaml.safe_load_all((ROOT / "deploy/optional/node-conditions.yaml").read_text())
-        (conditions,) = lifecycle["rules"]
-        self.assertEqual((conditions["resources"], conditions["verbs"]), (["nodes/status"], ["patch"]))
-        self.assertEqual(its_binding["subjects"], [subject])
         policy, _ = yaml.safe_load_all((ROOT / "deploy/optional/admission-policy.yaml").read_text())
-        for one in (policy, its_policy, of_nodes):
+        for one in (policy, its_policy):
             conditions = [condition["expression"] for condition in one["spec"]["matchConditions"]]
             self.assertEqual(conditions, [f"'{subject['name']}' in request.userInfo.groups"])
         # Before the flows that take everything, and out of the drains' room.

@@ -13,7 +13,6 @@ OPTIONAL = sorted(file.name for file in (DEPLOY / "optional").glob("*.yaml"))
 # Those that a parameter needs, and its values that do not: the second is version 0.2's.
 NEEDED = {
     "node-events.yaml": ("NodeEvents", ("off", "none")),
-    "node-conditions.yaml": ("NodeConditions", ("false",)),
     "karpenter.yaml": ("Karpenter", ("off", "leave")),
 }
 # Each object has it, also one that a later version no longer brings.

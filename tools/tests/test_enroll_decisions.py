@@ -101,8 +101,8 @@ class AnObject(unittest.TestCase):
             return {file.name for file, wanted in objects.files(stack(**parameters), extra).items() if wanted}
 
         self.assertEqual(names([]), {"rbac.yaml"})
-        with_all = {"rbac.yaml", "node-events.yaml", "node-conditions.yaml", "karpenter.yaml"}
-        self.assertEqual(names([], NodeEvents="nth", NodeConditions="true", Karpenter="nodeclaim"), with_all)
+        with_all = {"rbac.yaml", "node-events.yaml", "karpenter.yaml"}
+        self.assertEqual(names([], NodeEvents="nth", Karpenter="nodeclaim"), with_all)
         self.assertEqual(names(["flow-control.yaml"], NodeEvents="off"), {"rbac.yaml", "flow-control.yaml"})
 
     def test_of_every_file_is_known(self) -> None:

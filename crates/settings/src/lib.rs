@@ -68,8 +68,6 @@ pub struct Settings {
     pub load_balancers: LoadBalancers,
     /// Whether Kubernetes events tell of a drain, and by whose reasons.
     pub node_events: Option<NodeEvents>,
-    /// Whether a node's conditions say how far it is drained.
-    pub node_conditions: bool,
     /// Whether to touch nothing.
     pub dry_run: bool,
     /// Where what is done later is kept; absent when the template did not say.
@@ -113,7 +111,6 @@ impl Settings {
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),
             node_events: reader.read(table::NODE_EVENTS, values::node_events),
-            node_conditions: reader.read(table::NODE_CONDITIONS, values::flag),
             dry_run: reader.read(table::DRY_RUN, values::flag),
             schedules: reader.read(table::SCHEDULES, values::schedules),
             stack: reader.read(table::STACK, values::stack),

@@ -156,14 +156,6 @@ pub(crate) const NODE_EVENTS: Setting = Setting {
               them: with our reasons, or with those of aws-node-termination-handler. It needs a right more: \
               `kubectl apply -f deploy/optional/node-events.yaml`",
 };
-pub(crate) const NODE_CONDITIONS: Setting = Setting {
-    name: "SPILLWAY_NODE_CONDITIONS",
-    default: "false",
-    accepted: "true or false",
-    meaning: "whether a node's [conditions](what-happens.md#node-conditions) say that it is drained, and how far: \
-              `DrainInProgress`, `Drained` and `MaintenancePlanned`, as Kubernetes' node lifecycle names them. It needs a \
-              right more: `kubectl apply -f deploy/optional/node-conditions.yaml`",
-};
 pub(crate) const DRY_RUN: Setting = Setting {
     name: "SPILLWAY_DRY_RUN",
     default: "false",
@@ -207,7 +199,6 @@ pub(crate) const SETTINGS: [Setting; 23] = [
     TAINTS,
     LOAD_BALANCERS,
     NODE_EVENTS,
-    NODE_CONDITIONS,
     DRY_RUN,
 ];
 

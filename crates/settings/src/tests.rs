@@ -41,7 +41,6 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_TAINTS", "out-of-service,nth"),
         ("SPILLWAY_LOAD_BALANCERS", "wait"),
         ("SPILLWAY_NODE_EVENTS", "nth"),
-        ("SPILLWAY_NODE_CONDITIONS", "true"),
         ("SPILLWAY_DRY_RUN", "true"),
         (
             "SPILLWAY_SCHEDULES",

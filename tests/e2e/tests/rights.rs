@@ -77,7 +77,6 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         ("volumeattachments", "watch", Need::Detach, "cannot watch resource \"volumeattachments\""),
         ("persistentvolumes", "get", Need::Detach, "cannot get resource \"persistentvolumes\""),
         ("pods/status", "patch", Need::Disrupt, "cannot patch resource \"pods/status\""),
-        ("nodes/status", "patch", Need::Tell, "cannot patch resource \"nodes/status\""),
         ("events", "create", Need::Tell, "cannot create resource \"events\""),
         ("nodeclaims", "get", Need::HandOver, "cannot get resource \"nodeclaims\""),
         ("nodeclaims", "patch", Need::HandOver, "cannot patch resource \"nodeclaims\""),
@@ -94,7 +93,6 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         let stage = Stage::set_with(&name, NodeOptions { name: own_name, node_claim, ..NodeOptions::default() }).await;
         let settings = [
             ("SPILLWAY_KARPENTER", "nodeclaim"),
-            ("SPILLWAY_NODE_CONDITIONS", "true"),
             ("SPILLWAY_NODE_EVENTS", "spillway"),
         ];
         let stage = stage.with_settings(&settings).await;
@@ -187,10 +185,9 @@ fn roles(world: &World) -> Api<ClusterRole> {
 }
 
 /// The roles in deploy/.
-const ROLES: [&str; 5] = [
+const ROLES: [&str; 4] = [
     "spillway",
     "spillway-disruption-target",
-    "spillway-node-conditions",
     "spillway-node-events",
     "spillway-karpenter",
 ];

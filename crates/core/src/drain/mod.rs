@@ -11,7 +11,6 @@
 //! * `pod`: one pod: its state, what blocks it, what comes next
 //! * `budgets`: which pods that a budget blocks are evicted again, and when
 //! * `blockage`: when it is published that something blocks the drain
-//! * `progress_message`: how far it has come, in a sentence
 //! * `report`: how it ended
 //! * `ending`: when it is over
 //! * `volumes`: which volumes are waited for when the last pod has gone
@@ -29,7 +28,6 @@ pub mod kubelet;
 pub mod plan;
 pub mod pod;
 pub mod progress;
-pub mod progress_message;
 pub mod put_back;
 pub mod report;
 pub mod request;

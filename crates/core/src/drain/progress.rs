@@ -19,7 +19,6 @@ use super::kubelet::Kubelet;
 use super::plan::{Disposition, Planned, PodUid, Stays, plan};
 use super::pod::transition::Transition;
 use super::pod::{PodState, Tracked, Unconfirmed};
-use super::progress_message::ProgressMessage;
 use super::put_back::{self, PutBack, Return};
 use super::report::DrainEnd;
 use super::request::{DELETIONS_AT_ONCE, EVICTIONS_AT_ONCE, LeaveRequest, Method};
@@ -37,15 +36,6 @@ const STUCK_AFTER: Duration = Duration::from_secs(300);
 /// How many requests are under way at once.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
 
-/// What is published while a drain goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DrainNews {
-    /// Something blocks it, or no longer does.
-    Blockage(BlockageNews),
-    /// How far it has come, in a sentence.
-    Progress(String),
-}
-
 /// All pods of the node.
 #[derive(Debug)]
 pub struct Progress {
@@ -55,8 +45,6 @@ pub struct Progress {
     budgets: KnownBudgets,
     put_back: PutBack,
     blockage: Blockage,
-    /// When somebody is to be told how far the drain has come, if anybody is.
-    message: Option<ProgressMessage>,
     in_flight: InFlight,
     /// Whether the node is watched.
     is_node_watched: bool,
@@ -102,7 +90,6 @@ impl Progress {
             budgets: KnownBudgets::default(),
             put_back,
             blockage: Blockage::new(None, None, &BTreeMap::new()),
-            message: None,
             in_flight: InFlight::default(),
             is_node_watched: false,
             kubelet: None,
@@ -123,16 +110,9 @@ impl Progress {
         Self { blockage: Blockage::new(published, before, &self.pods), ..self }
     }
 
-    /// Like `self`, and has news of how far it has come.
-    #[must_use]
-    pub fn with_progress_message(self, now: Instant) -> Self {
-        Self { message: Some(ProgressMessage::new(now)), ..self }
-    }
-
     /// What is to be published of the drain; it counts as published then.
-    pub fn news(&mut self, now: Instant) -> Option<DrainNews> {
-        let blockage = self.blockage.news(&self.pods, self.window, now).map(DrainNews::Blockage);
-        blockage.or_else(|| self.message.as_mut()?.news(&self.pods, now).map(DrainNews::Progress))
+    pub fn news(&mut self, now: Instant) -> Option<BlockageNews> {
+        self.blockage.news(&self.pods, self.window, now)
     }
 
     /// What has been published of what blocks it, for a later invocation.
@@ -224,8 +204,7 @@ impl Progress {
             if open.has(pod.tier) { Some(due) } else { self.opens_at(pod.tier) }
         });
         let by_budget = self.budgets.next_due(&self.pods, open).filter(|_| has_room(Method::Evict));
-        let message_due = self.message.as_ref().map(ProgressMessage::due);
-        by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).chain(message_due).min()
+        by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).min()
     }
 
     /// The namespaces whose budgets block pods.

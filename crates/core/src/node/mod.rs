@@ -8,7 +8,6 @@
 //! * `taint`: the taint for each kind of notice
 //! * `labels`: what a node's labels say
 //! * `readiness`: whether pods can come to a node
-//! * `conditions`: the conditions by which a node says that it is drained
 //! * `pace`: whether a drain gives way to others
 //! * `cordon_again`: whether a node that somebody has uncordoned in mid-drain is cordoned again
 //! * `uncordon`: what is taken off a node that is given back
@@ -17,7 +16,6 @@
 
 pub mod claim_annotation;
 pub mod claimant;
-pub mod conditions;
 pub mod cordon_again;
 pub mod labels;
 #[cfg(test)]

@@ -108,12 +108,6 @@ const OF_NODE_EVENTS: [Right; 1] = [Right {
     ..right("events.k8s.io", "events", "create", Suffers("drains are not seen by kubectl describe"))
 }];
 
-/// The right that the setting `SPILLWAY_NODE_CONDITIONS` needs.
-const OF_NODE_CONDITIONS: [Right; 1] = [Right {
-    manifest: "deploy/optional/node-conditions.yaml",
-    ..right("", "nodes/status", "patch", Suffers("a node's conditions do not say that it is drained"))
-}];
-
 /// The right that Jobs need whose pods a budget may block to the end.
 const OF_JOBS: Right = Right {
     manifest: "deploy/optional/disruption-target.yaml",
@@ -182,8 +176,7 @@ fn needed(settings: &Settings) -> Vec<Right> {
         Some(_) => OF_NODE_EVENTS.as_slice(),
         None => &[],
     };
-    let of_node_conditions = if settings.node_conditions { OF_NODE_CONDITIONS.as_slice() } else { &[] };
-    let optional = of_volumes.iter().chain(of_node_claims).chain(of_node_events).chain(of_node_conditions);
+    let optional = of_volumes.iter().chain(of_node_claims).chain(of_node_events);
     OF_EVERY_DRAIN.iter().chain(optional).copied().collect()
 }
 
@@ -298,11 +291,10 @@ mod tests {
         let mut granted = granted(concat!(
             include_str!("../../../../deploy/rbac.yaml"),
             include_str!("../../../../deploy/optional/disruption-target.yaml"),
-            include_str!("../../../../deploy/optional/node-conditions.yaml"),
             include_str!("../../../../deploy/optional/node-events.yaml"),
             include_str!("../../../../deploy/optional/karpenter.yaml"),
         ));
-        let of_settings = OF_VOLUMES.iter().chain(&OF_NODE_CLAIMS).chain(&OF_NODE_EVENTS).chain(&OF_NODE_CONDITIONS);
+        let of_settings = OF_VOLUMES.iter().chain(&OF_NODE_CLAIMS).chain(&OF_NODE_EVENTS);
         let rights = OF_EVERY_DRAIN.iter().chain(of_settings).chain([&OF_JOBS]);
         let mut asked: Vec<_> =
             rights.map(|right| [right.group, right.resource, right.verb].map(str::to_owned)).collect();

@@ -1,6 +1,5 @@
 //! Draining a node: claim it, empty it, let the instance go.
 
-use std::cell::Cell;
 use std::future::pending;
 
 use futures_util::FutureExt as _;
@@ -8,11 +7,8 @@ use futures_util::future::{Either, select};
 use kube::{Api, Client};
 use spillway_core::cluster::ClusterName;
 use spillway_core::drain::plan::that_leave;
-use spillway_core::drain::progress::DrainNews;
-use spillway_core::drain::progress_message;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::node::claimant::{Claim, How};
-use spillway_core::node::conditions::DrainStage;
 use spillway_core::outcome::{DrainOutcome, not_yet};
 use spillway_notice::Notice;
 use spillway_settings::LifecycleResult;
@@ -26,7 +22,6 @@ use crate::drain::side_task::SideTask;
 use crate::drain::{self, Drain};
 use crate::failure::Failure;
 use crate::kube::ApiError;
-use crate::node::conditions::Conditions;
 use crate::node::{ClaimedNode, until_given_back};
 use crate::publish::{self, publish_begin, publish_blockage, tells_begin};
 use crate::receipt::record::{HookStatus, Record};
@@ -70,19 +65,10 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
             publish_begin(&so_far, &that_leave(&listed.items), context, client, attempt.invocation).await;
         }
     };
-    let (conditions, is_unsaid) = (Conditions::of(client, &claim.node), Cell::new(true));
     let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());
     if !claim.is_joined() {
-        side_task = side_task.with_news(|news| match news {
-            DrainNews::Blockage(news) => {
-                publish_blockage(&so_far, news, context, Some(client), attempt.invocation).boxed_local()
-            }
-            DrainNews::Progress(progress) => {
-                let is_new = is_unsaid.take() && attempt.history.earlier.is_empty();
-                conditions
-                    .set(DrainStage::InProgress { progress, is_new }, attempt.invocation.clock.now())
-                    .boxed_local()
-            }
+        side_task = side_task.with_news(|news| {
+            publish_blockage(&so_far, news, context, Some(client), attempt.invocation).boxed_local()
         });
     }
     let stop = async {
@@ -94,12 +80,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let stop = stop.shared();
     let others_wait = attempt.turn.map(Turn::others_wait);
-    let mut drain =
+    let drain =
         Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock, others_wait);
-    let has_conditions = context.settings.node_conditions && !claim.is_joined();
-    if has_conditions {
-        drain = drain.with_progress_message();
-    }
     // On the heap: beside one another they are too large for a thread's stack in a debug build.
     let draining = Box::pin(drain.run(stop.clone(), &mut side_task));
     let report = match select(draining, Box::pin(claim_after_all(target, &node, record))).await {
@@ -119,29 +101,10 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         }
         let_go(attempt, claim, &report, record).await
     };
-    let and_last = async {
-        side_task.finish().await;
-        if let Some(stage) = stage_at_the_end(&report).filter(|_| has_conditions) {
-            conditions.set(stage, attempt.invocation.clock.now()).await;
-        }
-    };
     let told = Box::pin(pace::end(attempt, &node, &report));
-    let (outcome, (), ()) = tokio::join!(let_go, Box::pin(and_last), told);
+    let (outcome, (), ()) = tokio::join!(let_go, Box::pin(side_task.finish()), told);
     let outcome = outcome?;
     arranged.map(|()| outcome.into())
-}
-
-/// What the node's conditions say when the drain is over. `None`: it may go on in another invocation.
-fn stage_at_the_end(report: &DrainReport) -> Option<DrainStage> {
-    let progress = progress_message::message(&report.pods);
-    match report.end {
-        DrainEnd::Empty => Some(DrainStage::Drained { progress }),
-        DrainEnd::Silent | DrainEnd::Stuck | DrainEnd::Stopped(StopReason::HookIsOver) => {
-            Some(DrainStage::Incomplete { progress })
-        }
-        DrainEnd::Stopped(StopReason::GivenBack) => Some(DrainStage::GivenBack),
-        DrainEnd::TimeUp | DrainEnd::Parked(_) => None,
-    }
 }
 
 /// The receipt of the drain that now goes on.

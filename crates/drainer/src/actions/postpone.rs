@@ -1,20 +1,16 @@
 //! What begins later: a schedule brings the notice back when its time has come, or its turn.
 
 use jiff::Timestamp;
-use kube::{Api, ResourceExt as _};
-use spillway_core::node::conditions::DrainStage;
 use spillway_core::node::pace::Obstacle;
 use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{self, History};
-use spillway_notice::{Deadline, Kind, payload};
+use spillway_notice::{Deadline, payload};
 
 use super::give_back::{Patiently, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
 use crate::continuation::schedule::Name;
 use crate::failure::Failure;
-use crate::node::conditions::Conditions;
-use crate::node::find;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
@@ -48,9 +44,6 @@ pub(crate) async fn postpone(
     }
     record.step(StepName::HandedOn, invocation.clock.now());
 
-    if context.settings.node_conditions && matches!(notice.kind, Kind::Maintenance) {
-        say_planned(context, target, begins).await;
-    }
     let uncordoned = uncordoned?;
     if let Some(node) = uncordoned.node() {
         record.found(node);
@@ -60,20 +53,4 @@ pub(crate) async fn postpone(
         Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
     };
     Ok(Outcome::Postponed { instance: notice.instance.clone(), starts, begins, gives_way_to, uncordoned })
-}
-
-/// Has the node say when its drain begins. That it cannot is logged: the drain does not depend on it.
-async fn say_planned(context: &Context, target: &Target<'_>, begins: Timestamp) {
-    let clock = target.attempt.invocation.clock;
-    let doing = format!("find the node of instance {}", target.instance.id);
-    let end = reached_by(target.attempt.invocation.drains_until());
-    let said = context.in_cluster(target.cluster, end, &doing, async |client| {
-        if let Some(node) = find(&Api::all(client.clone()), target.instance).await? {
-            Conditions::of(&client, &node.name_any()).set(DrainStage::Planned { begins }, clock.now()).await;
-        }
-        Ok(())
-    });
-    if let Err(failure) = said.await {
-        tracing::warn!(error = failure.text(), "no node says that its drain is planned");
-    }
 }

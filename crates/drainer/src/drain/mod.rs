@@ -138,12 +138,6 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Like `self`, and has news of how far it has come.
-    #[must_use]
-    pub(crate) fn with_progress_message(self) -> Self {
-        Self { progress: self.progress.with_progress_message(Instant::now()), ..self }
-    }
-
     /// Drains until the node is empty, the window ends, or something is there to `stop` it. Once its first evictions are
     /// answered, the `side_task` is done beside it, and gets the news that there is.
     pub(crate) async fn run(

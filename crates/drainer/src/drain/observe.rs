@@ -5,7 +5,7 @@ use kube::{Api, Client, ResourceExt as _};
 use spillway_core::clock::Clock;
 use spillway_core::drain::blockage::BlockageNews;
 use spillway_core::drain::deadline::{Termination, Window};
-use spillway_core::drain::progress::{DrainNews, Progress};
+use spillway_core::drain::progress::Progress;
 use spillway_core::drain::put_back::PutBack;
 use spillway_core::drain::report::{DrainEnd, DrainReport};
 use spillway_core::instance::Instance;
@@ -46,7 +46,7 @@ pub(crate) async fn observe(
     let (mut blind, mut is_deleted) = (None, false);
     let end = loop {
         progress.note_blockers(Instant::now());
-        if let Some(DrainNews::Blockage(news)) = progress.news(Instant::now()) {
+        if let Some(news) = progress.news(Instant::now()) {
             publish(news).await;
         }
         if let Some(end) = progress.end() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{Fuse, FusedFuture as _, LocalBoxFuture};
-use spillway_core::drain::progress::DrainNews;
+use spillway_core::drain::blockage::BlockageNews;
 use tokio::time::{Instant, timeout_at};
 
 /// How many requests it may have under way at once, of those that a connection can carry.
@@ -15,7 +15,7 @@ pub(crate) const REQUESTS_AT_ONCE: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Publishes what a drain has news of.
-type Publish<'a> = Box<dyn Fn(DrainNews) -> LocalBoxFuture<'a, ()> + 'a>;
+type Publish<'a> = Box<dyn Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a>;
 
 /// Something that is done beside a drain and takes nothing from it: it does not begin before the drain is under way, the
 /// drain does not wait for it, it cannot fail, and what hangs is given up.
@@ -44,12 +44,12 @@ impl<'a> SideTask<'a> {
     }
 
     /// Like `self`, and publishes the drain's news.
-    pub(crate) fn with_news(self, publish: impl Fn(DrainNews) -> LocalBoxFuture<'a, ()> + 'a) -> Self {
+    pub(crate) fn with_news(self, publish: impl Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a) -> Self {
         Self { publish: Some(Box::new(publish)), ..self }
     }
 
     /// Has news published, after what is being done.
-    pub(super) fn publish(&mut self, news: DrainNews) {
+    pub(super) fn publish(&mut self, news: BlockageNews) {
         if let Some(publish) = &self.publish {
             self.next.push_back(bounded(publish(news), self.latest));
         }
@@ -140,22 +140,19 @@ mod tests {
             }
             .boxed_local()
         };
-        let news = |news: DrainNews| match news {
-            DrainNews::Progress(progress) => note(progress),
-            DrainNews::Blockage(_) => unreachable!("there is none"),
-        };
+        let news = |news: BlockageNews| note(format!("{news:?}"));
         let mut side_task = SideTask::new(note("begun".into()), Instant::now() + LATER).with_news(news);
-        side_task.publish(DrainNews::Progress("1 of 2".into()));
-        side_task.publish(DrainNews::Progress("2 of 2".into()));
-        side_task.publish(DrainNews::Progress("late".into()));
+        side_task.publish(BlockageNews::Begun(Vec::new()));
+        side_task.publish(BlockageNews::Over(Vec::new()));
+        side_task.publish(BlockageNews::Over(Vec::new()));
         for _ in 0..2 {
             side_task.go_on().await;
         }
         assert!(side_task.go_on().now_or_never().is_none(), "it has begun");
         side_task.finish().await;
-        assert_eq!(*done.borrow(), ["begun", "1 of 2", "2 of 2"]);
+        assert_eq!(*done.borrow(), ["begun", "Begun([])", "Over([])"]);
         let mut silent = SideTask::new(async {}, Instant::now() + LATER);
-        silent.publish(DrainNews::Progress("1 of 2".into()));
+        silent.publish(BlockageNews::Over(Vec::new()));
         silent.go_on().await;
         assert!(silent.go_on().now_or_never().is_none(), "it has nobody to publish it");
     }

@@ -4,7 +4,6 @@
 //! * `search`: by the id alone, where EC2 does not describe the instance
 //! * `claim`: the one patch that makes a node ours
 //! * `watch`: whether a claim still counts while its drain goes on
-//! * `conditions`: setting the conditions that say how far it is drained
 //! * `cordon_again`: cordoning it again in mid-drain
 //! * `uncordon`: giving a node back
 //! * `node_claim`: handing a node to Karpenter
@@ -13,7 +12,6 @@
 //! * `patch`: how patches are sent
 
 mod claim;
-pub(crate) mod conditions;
 mod cordon_again;
 mod find;
 pub(crate) mod node_claim;

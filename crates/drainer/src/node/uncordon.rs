@@ -6,7 +6,7 @@ use spillway_core::instance::Instance;
 use spillway_core::node::uncordon::{UncordonCause, UncordonResult, decide};
 
 use super::find::{by_likely_names, find};
-use super::{conditions, patch};
+use super::patch;
 use crate::kube::{ApiError, until_settled};
 
 /// How often an undo is tried again when the node changes between looking and patching: a kubelet
@@ -41,19 +41,12 @@ pub(crate) async fn uncordon(
         let Some(node) = found else { return Ok(UncordonResult::NoNode) };
         let (patch, undone) = decide(&node, over);
         let Some(patch) = patch else {
-            // Nothing had begun, and that it was planned is over.
-            if matches!((over, &undone), (UncordonCause::Maintenance(_), UncordonResult::NotOurs { .. })) {
-                conditions::take_off(client, &node).await;
-            }
             return Ok(match undone {
                 UncordonResult::NotOurs { node } if undo.is_unanswered => UncordonResult::GivenBack { node },
                 undone => undone,
             });
         };
         let sent = patch::send(nodes, &node.name_any(), patch).await;
-        if matches!(sent, Ok(Some(_))) {
-            conditions::take_off(client, &node).await;
-        }
         undo.is_unanswered |= sent.as_ref().is_err_and(|error| error.code().is_none());
         Ok(sent?.map_or(UncordonResult::NoNode, |_| undone))
     })

@@ -10,7 +10,6 @@ mod budgets;
 mod called_off;
 mod calls;
 mod can_wait;
-mod conditions;
 mod continued;
 mod contract;
 mod deliveries;

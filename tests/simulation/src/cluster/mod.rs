@@ -201,7 +201,6 @@ impl Cluster {
             (Some(resource), Verb::Watch) => self.watch(resource, request),
             (Some(Resource::Node), Verb::Get) => self.get_node(request),
             (Some(Resource::Node), Verb::Patch) => self.patch_node(request),
-            (Some(Resource::Node), Verb::PatchStatus) => self.patch_node_status(request),
             (Some(Resource::Pod), Verb::Evict) => self.evict(request),
             (Some(Resource::Pod), Verb::Delete) => self.delete(request),
             (Some(Resource::Pod), Verb::PatchStatus) => self.patch_pod_status(request),

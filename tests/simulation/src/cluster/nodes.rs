@@ -155,21 +155,6 @@ impl Cluster {
         answer
     }
 
-    /// The conditions of a node's status, which are a list by their types.
-    pub(super) fn patch_node_status(&mut self, request: &ApiRequest) -> ApiAnswer {
-        let name = &request.name;
-        let Some(mut node) = self.nodes.get(name).cloned() else { return answers::not_found("nodes", name) };
-        let conditions = node["status"]["conditions"].as_array_mut().expect("a node has conditions");
-        for patch in request.body["status"]["conditions"].as_array().into_iter().flatten() {
-            conditions.retain(|condition| condition["type"] != patch["type"]);
-            if patch["$patch"] != "delete" {
-                conditions.push(patch.clone());
-            }
-        }
-        self.put_node(name, request.parameter("fieldManager").unwrap_or("nobody"), node);
-        ApiAnswer::Says(200, self.nodes[name].to_string())
-    }
-
     pub(super) fn patch_node(&mut self, request: &ApiRequest) -> ApiAnswer {
         let name = &request.name;
         let Some(before) = self.nodes.get(name).cloned() else { return answers::not_found("nodes", name) };

@@ -95,7 +95,7 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
     } else {
         ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance")
     };
-    let drawn: [(&str, &[&str]); 14] = [
+    let drawn: &[(&str, &[&str])] = &[
         ("SPILLWAY_HOOK_MAX_WAIT_S", &["60", "60", "60", "60", "120", "120", "300", "300", "300", "900"]),
         ("SPILLWAY_HOOKS_AT_ONCE", &["0", "0", "1", "2"]),
         ("SPILLWAY_VOLUME_WAIT_S", &["0", "10", "60", "60"]),
@@ -108,13 +108,12 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
         ("SPILLWAY_LOAD_BALANCERS", &["leave", "exclude"]),
         ("SPILLWAY_LAUNCH", &["ignore", "CONTINUE", "ABANDON"]),
         ("SPILLWAY_NODE_EVENTS", &["off", "spillway", "nth"]),
-        ("SPILLWAY_NODE_CONDITIONS", &["false", "true"]),
         (
             "SPILLWAY_DRY_RUN",
             &["false", "false", "false", "false", "false", "false", "false", "false", "false", "true"],
         ),
     ];
-    let drawn = drawn.map(|(name, values)| (name, values[rng.usize(0..values.len())]));
+    let drawn = drawn.iter().map(|(name, values)| (*name, values[rng.usize(0..values.len())]));
     let all = [on_rebalance].into_iter().chain(drawn);
     all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

@@ -45,7 +45,6 @@ mod tests {
     use crate::drain::deadline::{MARGIN, Termination, Window};
     use crate::drain::plan::PodUid;
     use crate::drain::pod::PodState;
-    use crate::drain::progress::DrainNews;
     use crate::drain::put_back::PutBack;
     use crate::kube::change::Change;
     use crate::kube::pod::Pod;
@@ -129,7 +128,7 @@ mod tests {
         let due = progress.news_due().expect("it has begun to block");
         assert_eq!(due, now + Duration::from_mins(1));
         progress.note_blockers(due);
-        let Some(DrainNews::Blockage(BlockageNews::Begun(pods))) = progress.news(due) else { panic!("no news") };
+        let Some(BlockageNews::Begun(pods)) = progress.news(due) else { panic!("no news") };
         assert_eq!((pods.len(), pods[0].until), (1, None));
         assert_eq!((progress.news(due), progress.news_due()), (None, None));
     }

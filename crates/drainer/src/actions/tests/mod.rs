@@ -1,7 +1,6 @@
 //! Each action alone: what it sends to AWS and to the API server, and what it returns, also when they fail.
 
 mod claim;
-mod conditions;
 mod continue_next;
 mod cordon;
 mod drain;
