@@ -22,7 +22,7 @@ OURS = frozenset(
 )
 # Those that its answers and docs/from-nth.md name besides.
 TO_COME = frozenset(
-    "Launch Clusters RebalanceWindowS MaintenanceLeadS ManagedNodeGroups Karpenter HooksWithoutNode Hooks".split()
+    "Launch Clusters MaintenanceLeadS ManagedNodeGroups Karpenter HooksWithoutNode Hooks".split()
 )
 # A version that has them all, and takes everything.
 LATER = {name: Parameter() for name in OURS | {"Clusters"}}

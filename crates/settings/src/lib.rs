@@ -54,8 +54,6 @@ pub struct Settings {
     pub hooks_at_once: Option<NonZeroUsize>,
     /// How long volumes may take to be detached when the last pod has gone.
     pub volume_wait: Duration,
-    /// How long a rebalance recommendation drains or cordons a node.
-    pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub maintenance_lead: Duration,
     /// What tags of an instance and a label of its node may override.
@@ -103,7 +101,6 @@ impl Settings {
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, table::HOOK_MAX_WAIT_S)),
             hooks_at_once: reader.read(table::HOOKS_AT_ONCE, values::at_once),
             volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, table::VOLUME_WAIT_S)),
-            rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),
             maintenance_lead: reader
                 .read(table::MAINTENANCE_LEAD, |value| values::seconds(value, table::MAINTENANCE_LEAD_S)),
             overridable: reader.read(table::OVERRIDABLE, values::overridable),

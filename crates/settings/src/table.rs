@@ -46,13 +46,6 @@ pub(crate) const KARPENTER: Setting = Setting {
               so that Karpenter starts the replacement first. It needs three rights more: \
               `kubectl apply -f deploy/optional/karpenter.yaml`",
 };
-pub(crate) const REBALANCE_WINDOW: Setting = Setting {
-    name: "SPILLWAY_REBALANCE_WINDOW_S",
-    default: "3600",
-    accepted: "a whole number of seconds from 1 to 172800 (48 hours, as long as a drain may go on)",
-    meaning: "for how long a rebalance recommendation drains or cordons. It forces no pod; at its end the node is \
-              uncordoned, if no interruption followed",
-};
 pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
     name: "SPILLWAY_MAINTENANCE_LEAD_S",
     default: "3600",
@@ -192,7 +185,6 @@ pub(crate) const SETTINGS: [Setting; 23] = [
     HOOK_MAX_WAIT,
     HOOKS_AT_ONCE,
     VOLUME_WAIT,
-    REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
     OVERRIDABLE,
     MAINTENANCE_AT_ONCE,

@@ -31,7 +31,6 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_HOOK_MAX_WAIT_S", "60"),
         ("SPILLWAY_HOOKS_AT_ONCE", "2"),
         ("SPILLWAY_VOLUME_WAIT_S", "0"),
-        ("SPILLWAY_REBALANCE_WINDOW_S", "30"),
         ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
         (
             "SPILLWAY_OVERRIDABLE",

@@ -63,7 +63,7 @@ def monitoring(nth: Installation) -> Answer:
     return switch(
         "enableRebalanceMonitoring",
         "rebalance",
-        "The cordon is undone after RebalanceWindowS (an hour) if no interruption follows; NTH left it for ever.",
+        "The cordon is undone after an hour if no interruption follows; NTH left it for ever.",
     )(nth)
 
 
@@ -145,8 +145,7 @@ ANSWERS: Answers = {
     "enableRebalanceDraining": switch(
         "enableRebalanceDraining",
         "rebalance",
-        "The node is uncordoned after RebalanceWindowS (an hour) if no interruption follows; NTH left it cordoned for "
-        "ever.",
+        "The node is uncordoned after an hour if no interruption follows; NTH left it cordoned for ever.",
     ),
     "checkTagBeforeDraining": checked,
     "managedTag": tag,

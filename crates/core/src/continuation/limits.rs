@@ -7,7 +7,7 @@ use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
 use spillway_settings::Settings;
 
-use crate::decision::our_hook;
+use crate::decision::{REBALANCE_WINDOW, our_hook};
 use crate::hook_timeouts::HookTimeouts;
 use crate::invocation::Invocation;
 
@@ -48,7 +48,7 @@ impl Limits {
             (Deadline::Unknown, _) => Self::until(after(GONE_WITHIN)),
             (Deadline::HeldByHook, _) if our_hook(notice, settings).is_none() => Self::until(after(BACK_WITHIN)),
             (Deadline::Open, _) => Self::until(after(match notice.kind {
-                Kind::Rebalance => settings.rebalance_window,
+                Kind::Rebalance => REBALANCE_WINDOW,
                 Kind::Stopped | Kind::Terminated => SILENT_WITHIN,
                 _ => BACK_WITHIN,
             })),
@@ -164,7 +164,7 @@ mod tests {
             let notice = Notice { kind, ..notice(Timestamp::UNIX_EPOCH, deadline) };
             Limits::of(&notice, Some(waits(Duration::from_hours(2))), &settings).drain.as_second()
         };
-        assert_eq!(limit(Kind::Rebalance, Deadline::Open, &[("SPILLWAY_REBALANCE_WINDOW_S", "300")]), 300);
+        assert_eq!(limit(Kind::Rebalance, Deadline::Open, &[]), 3600);
         assert_eq!(limit(Kind::Running, Deadline::Open, &[]), 600);
         assert_eq!(limit(Kind::Stopping, Deadline::Unknown, &[]), 600);
         assert_eq!(limit(Kind::Stopped, Deadline::Open, &[]), 90);

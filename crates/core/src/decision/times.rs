@@ -8,6 +8,8 @@ use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, InstanceId, Kind, Notice};
 use spillway_settings::Settings;
 
+/// How long a rebalance recommendation drains or cordons a node.
+pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
 /// A drain of a rebalance recommendation has ended by then, and a late one too (`LEAST_WINDOW`).
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
 /// At least so long before maintenance starts nothing brakes its drain any more: pods have their grace, and budgets work.
@@ -86,12 +88,12 @@ fn offset(instance: &InstanceId, of: SignedDuration) -> SignedDuration {
 
 /// When to look for the first time whether a node that was taken out for such a notice may be given back.
 /// `None`: never, because the instance goes, or because a notice will say that it is back.
-pub fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
+pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
     let soon = look_again(now);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     match (notice.kind, notice.deadline) {
         (Kind::Rebalance, _) => {
-            Some(notice.time.saturating_add(settings.rebalance_window + AFTER_THE_WINDOW).unwrap_or(Timestamp::MAX))
+            Some(notice.time.saturating_add(REBALANCE_WINDOW + AFTER_THE_WINDOW).unwrap_or(Timestamp::MAX))
         }
         (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
         (Kind::Maintenance, Deadline::Unknown) if reboots => Some(soon),
@@ -213,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_reboot_is_looked_for_from_its_start_on_and_what_is_not_coming_back_is_not() {
-        let first = |notice: &Notice, now| first_check(notice, at(now), &settings(&[]));
+        let first = |notice: &Notice, now| first_check(notice, at(now));
         let reboot = notice(Kind::Maintenance, true);
         assert_eq!(first(&reboot, "2026-12-24T02:00:00Z"), Some(at("2026-12-24T03:00:00Z")));
         assert_eq!(first(&reboot, "2026-12-24T04:00:00Z"), Some(at("2026-12-24T04:10:00Z")), "its start is past");
@@ -229,10 +231,9 @@ mod tests {
 
     #[test]
     fn a_rebalance_is_looked_after_by_the_clock_of_its_notice_so_that_a_retry_moves_nothing() {
-        let settings = settings(&[("SPILLWAY_REBALANCE_WINDOW_S", "1800")]);
         let rebalance = notice(Kind::Rebalance, false);
         for now in ["2026-12-24T00:00:01Z", "2026-12-24T00:09:00Z"] {
-            assert_eq!(first_check(&rebalance, at(now), &settings), Some(at("2026-12-24T00:30:15Z")));
+            assert_eq!(first_check(&rebalance, at(now)), Some(at("2026-12-24T01:00:15Z")));
         }
     }
 

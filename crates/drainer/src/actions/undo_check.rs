@@ -34,7 +34,7 @@ pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Cl
     let (notice, now) = (attempt.notice, attempt.invocation.clock.now());
     let end = (Instant::now() + PATIENCE).min(attempt.invocation.continues_by());
     let arranged = async {
-        if let Some(at) = decision::first_check(notice, now, &context.settings) {
+        if let Some(at) = decision::first_check(notice, now) {
             let check = UndoCheck::first(&attempt.history.notice, notice);
             schedule(context, notice, &check, at, now, end).await?;
         }

@@ -26,13 +26,18 @@ fn given_back(stage: &Stage, why: &str) -> (String, String) {
     ("done".to_owned(), format!("node {} is given back to use: {why}", stage.node.name))
 }
 
-/// A rebalance recommendation whose drain has a second, and which is undone.
+/// The `time` of a rebalance recommendation whose hour ends in five seconds.
+fn almost_over() -> String {
+    let sent = Timestamp::now() - SignedDuration::from_secs(3595);
+    sent.round(Unit::Second).expect("a time of these days").to_string()
+}
+
+/// A rebalance recommendation that arrives late, and is undone.
 async fn rebalanced(name: &str) -> Stage {
-    let settings = [("SPILLWAY_DRAIN_ON", "spot,rebalance"), ("SPILLWAY_REBALANCE_WINDOW_S", "1")];
-    let stage = stage(name, true, &settings).await;
+    let stage = stage(name, true, &[("SPILLWAY_DRAIN_ON", "spot,rebalance")]).await;
     let mut notice = sample("rebalance-recommendation");
     notice["id"] = json!("rebalance");
-    notice["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time of these days").to_string());
+    notice["time"] = json!(almost_over());
     notice["detail"]["instance-id"] = json!(stage.node.instance_id);
     let drained = stage.notify(&notice).await;
     assert_eq!(ended(&drained).0, "drained", "{drained:#?}");
@@ -70,14 +75,13 @@ async fn a_rebalance_recommendation_that_an_interruption_followed_is_not_undone(
 async fn a_node_that_somebody_else_had_cordoned_loses_our_marks_and_stays_cordoned() {
     let settings = [
         ("SPILLWAY_CORDON_ON", "rebalance"),
-        ("SPILLWAY_REBALANCE_WINDOW_S", "1"),
         ("SPILLWAY_TAINTS", "spillway"),
         ("SPILLWAY_LOAD_BALANCERS", "exclude"),
     ];
     let stage = stage("cordoned-before", true, &settings).await;
     stage.change_node(&json!({"spec": {"unschedulable": true}})).await;
     let mut notice = sample("rebalance-recommendation");
-    notice["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time of these days").to_string());
+    notice["time"] = json!(almost_over());
     notice["detail"]["instance-id"] = json!(stage.node.instance_id);
     let cordoned = stage.notify(&notice).await;
     assert_eq!(ended(&cordoned).0, "done", "{cordoned:#?}");

@@ -18,6 +18,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use spillway_drainer::doubles::REGION;
 
@@ -33,6 +34,9 @@ pub(crate) use calls::{AwsAnswer, endpoint};
 use instances::Instance;
 use queue::Message;
 pub(crate) use queue::TurnEnd;
+
+/// How late a rebalance recommendation is delivered: two minutes of its hour are left, so that a world is short.
+const RECOMMENDATION_AGE: SignedDuration = SignedDuration::from_mins(58);
 
 /// All that AWS has.
 #[derive(Debug)]
@@ -169,8 +173,10 @@ impl Aws {
     fn notify(&mut self, notice: &Notice) {
         self.last_event += 1;
         let Notice { source, detail_type, detail, delay } = notice;
+        let is_recommendation = *detail_type == "EC2 Instance Rebalance Recommendation";
+        let sent = self.clock.second() - if is_recommendation { RECOMMENDATION_AGE } else { SignedDuration::ZERO };
         let event = json!({"version": "0", "id": format!("event-{}", self.last_event), "detail-type": detail_type,
-            "source": source, "account": ACCOUNT, "time": self.clock.second(), "region": REGION, "resources": [],
+            "source": source, "account": ACCOUNT, "time": sent, "region": REGION, "resources": [],
             "detail": detail});
         self.effects.now(LambdaEvent::Sent { event, after: *delay });
     }

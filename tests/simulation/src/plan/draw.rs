@@ -102,7 +102,6 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
         ("SPILLWAY_MANAGED_NODE_GROUPS", &["gaps", "gaps", "observe", "drain", "off"]),
         ("SPILLWAY_KARPENTER", &["off", "observe"]),
         ("SPILLWAY_HOOKS_WITHOUT_NODE", &["off", "CONTINUE", "ABANDON"]),
-        ("SPILLWAY_REBALANCE_WINDOW_S", &["30", "120", "300"]),
         ("SPILLWAY_MAINTENANCE_LEAD_S", &["10", "120", "300"]),
         ("SPILLWAY_TAINTS", &["", "", "spillway", "nth", "spillway,out-of-service"]),
         ("SPILLWAY_LOAD_BALANCERS", &["leave", "exclude"]),

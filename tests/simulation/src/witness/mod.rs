@@ -226,7 +226,7 @@ impl Facts<'_> {
             }
             ("EC2 Instance Rebalance Recommendation", _) => {
                 let drains = self.plan.setting("SPILLWAY_CORDON_ON") != Some("rebalance");
-                drains.then(|| sent + seconds(self.plan, "SPILLWAY_REBALANCE_WINDOW_S"))
+                drains.then(|| sent + SignedDuration::from_hours(1))
             }
             ("EC2 Instance State-change Notification", _) => {
                 let is_going = ["stopping", "shutting-down"].iter().any(|state| notice["detail"]["state"] == **state);
