@@ -8,7 +8,6 @@ use lambda_runtime::Diagnostic;
 use spillway_core::cluster::ClusterName;
 use spillway_core::continuation::limits::Unfinished;
 use spillway_core::decision::Refusal;
-use spillway_core::node::pace::Obstacle;
 use spillway_core::node::readiness::Readiness;
 use spillway_notice::NoticeError;
 use spillway_retry::Transient;
@@ -71,9 +70,6 @@ pub enum Failure {
     /// The node is empty, and this invocation is over before all has let go of it that its hook waits for.
     #[error("node {node} is empty, and volumes or load balancers may still have its instance")]
     StillHeld { node: String },
-    /// The drain of the node has not begun, because others go on.
-    #[error("node {node} waits for its turn: {obstacle}")]
-    Waits { node: String, obstacle: Obstacle },
     /// The node is not empty, and its group keeps the instance.
     #[error(
         "{} still on node {node} when the time was up ({what_blocks}); its group keeps instance {instance}, and no pod was \
@@ -130,7 +126,7 @@ impl Failure {
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
             Self::NotBack { .. } => "NotBack",
-            Self::PodsLost { .. } | Self::Parked { .. } | Self::StillHeld { .. } | Self::Waits { .. } => "PodsLost",
+            Self::PodsLost { .. } | Self::Parked { .. } | Self::StillHeld { .. } => "PodsLost",
             Self::InstanceKept { .. } => "InstanceKept",
             Self::NotReady { .. } => "NodeNotReady",
         }
@@ -146,7 +142,7 @@ impl Failure {
             }
             Self::NotBack { .. } => Some(Unfinished::Call),
             Self::PodsLost { .. } | Self::StillHeld { .. } | Self::NotReady { .. } => Some(Unfinished::Node),
-            Self::Parked { .. } | Self::Waits { .. } => Some(Unfinished::Parked),
+            Self::Parked { .. } => Some(Unfinished::Parked),
             Self::Notice(_)
             | Self::Refused(_)
             | Self::UnknownCluster { .. }

@@ -50,8 +50,6 @@ pub struct Settings {
     pub hooks_without_node: Option<LifecycleResult>,
     /// How long a hook may be held, from its notice.
     pub hook_max_wait: Duration,
-    /// How many nodes of a cluster, group and zone drain for hooks at once; absent: any number.
-    pub hooks_at_once: Option<NonZeroUsize>,
     /// How long volumes may take to be detached when the last pod has gone.
     pub volume_wait: Duration,
     /// How long before scheduled maintenance its drain begins.
@@ -99,7 +97,6 @@ impl Settings {
             hook_group_tag: reader.read(table::HOOK_GROUP_TAG, values::hook_group_tag),
             hooks_without_node: reader.read(table::HOOKS_WITHOUT_NODE, values::hooks_without_node),
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, table::HOOK_MAX_WAIT_S)),
-            hooks_at_once: reader.read(table::HOOKS_AT_ONCE, values::at_once),
             volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, table::VOLUME_WAIT_S)),
             maintenance_lead: reader
                 .read(table::MAINTENANCE_LEAD, |value| values::seconds(value, table::MAINTENANCE_LEAD_S)),

@@ -18,8 +18,6 @@ pub const ACTION_LABEL: &str = "spillway/action";
 pub enum Overridable {
     /// The longest wait of a hook.
     HookMaxWait,
-    /// The pace of hooks.
-    HooksAtOnce,
     /// The wait for volumes.
     VolumeWait,
     /// The lead of a maintenance drain.
@@ -64,16 +62,11 @@ enum Takes {
     Nodes(fn(&mut Settings) -> &mut Option<NonZeroUsize>),
 }
 
-const BY_TAG: [ByTag; 5] = [
+const BY_TAG: [ByTag; 4] = [
     ByTag {
         what: Overridable::HookMaxWait,
         key: "spillway:hook-max-wait-s",
         takes: Takes::Seconds(table::HOOK_MAX_WAIT_S, |settings| &mut settings.hook_max_wait),
-    },
-    ByTag {
-        what: Overridable::HooksAtOnce,
-        key: "spillway:hooks-at-once",
-        takes: Takes::Nodes(|settings| &mut settings.hooks_at_once),
     },
     ByTag {
         what: Overridable::VolumeWait,
@@ -105,15 +98,14 @@ impl Takes {
     fn accepted(&self) -> String {
         match self {
             Self::Seconds(range, _) => format!("a whole number of seconds from {} to {}", range.start(), range.end()),
-            Self::Nodes(_) => table::HOOKS_AT_ONCE.accepted.to_owned(),
+            Self::Nodes(_) => table::MAINTENANCE_AT_ONCE.accepted.to_owned(),
         }
     }
 }
 
 impl Overridable {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 5] = [
         Self::HookMaxWait,
-        Self::HooksAtOnce,
         Self::VolumeWait,
         Self::MaintenanceLead,
         Self::MaintenanceAtOnce,
@@ -125,7 +117,6 @@ impl Overridable {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::HookMaxWait => "hook-max-wait",
-            Self::HooksAtOnce => "hooks-at-once",
             Self::VolumeWait => "volume-wait",
             Self::MaintenanceLead => "maintenance-lead",
             Self::MaintenanceAtOnce => "maintenance-at-once",
@@ -221,17 +212,15 @@ mod tests {
             ("spillway:hook-max-wait-s", "600"),
             ("spillway:volume-wait-s", "0"),
             ("spillway:maintenance-lead-s", "7200"),
-            ("spillway:hooks-at-once", "2"),
             ("spillway:maintenance-at-once", "0"),
             ("team", "shop"),
         ]);
-        let stack = settings("hook-max-wait,volume-wait,maintenance-lead,hooks-at-once,maintenance-at-once");
+        let stack = settings("hook-max-wait,volume-wait,maintenance-lead,maintenance-at-once");
         let (own, overrides) = stack.with_tags(&tags);
         let expected = Settings {
             hook_max_wait: Duration::from_secs(600),
             volume_wait: Duration::ZERO,
             maintenance_lead: Duration::from_secs(7200),
-            hooks_at_once: NonZeroUsize::new(2),
             maintenance_at_once: None,
             ..stack.clone()
         };
@@ -239,7 +228,7 @@ mod tests {
         let taken: Vec<_> =
             overrides.taken.iter().map(|one| (one.setting.as_str(), one.value.as_str(), one.from.as_str())).collect();
         assert_eq!(taken[0], ("hook-max-wait", "600", "tag spillway:hook-max-wait-s"));
-        assert_eq!(taken.len(), 5);
+        assert_eq!(taken.len(), 4);
     }
 
     #[test]
@@ -269,8 +258,8 @@ mod tests {
             );
             assert_eq!(overrides.refused, [told]);
         }
-        let (_, overrides) = settings("hooks-at-once").with_tags(&map(&[("spillway:hooks-at-once", "1001")]));
-        let told = "the tag spillway:hooks-at-once is \"1001\"; it takes a whole number from 0 to 1000: the stack's setting holds";
+        let (_, overrides) = settings("maintenance-at-once").with_tags(&map(&[("spillway:maintenance-at-once", "1001")]));
+        let told = "the tag spillway:maintenance-at-once is \"1001\"; it takes a whole number from 0 to 1000: the stack's setting holds";
         assert_eq!((overrides.taken.len(), overrides.refused), (0, vec![told.to_owned()]));
         let overrides = stack.overridden_by_label(&map(&[(ACTION_LABEL, "Leave")]));
         let told = "the label spillway/action is \"Leave\"; it takes drain, cordon or leave: the stack's setting holds";

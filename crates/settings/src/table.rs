@@ -75,13 +75,6 @@ pub(crate) const HOOK_MAX_WAIT: Setting = Setting {
     meaning: "how long a hook may be held, from its notice, if Auto Scaling holds it that long. Before that, blocked pods \
               are [deleted in time to shut down](what-happens.md#forced-in-time)",
 };
-pub(crate) const HOOKS_AT_ONCE: Setting = Setting {
-    name: "SPILLWAY_HOOKS_AT_ONCE",
-    default: "0",
-    accepted: "a whole number from 0 to 1000",
-    meaning: "how many nodes of a cluster, Auto Scaling group and zone [drain for terminate hooks at once]\
-              (notices.md#the-pace-of-hooks); `0`: no limit",
-};
 pub(crate) const VOLUME_WAIT: Setting = Setting {
     name: "SPILLWAY_VOLUME_WAIT_S",
     default: "60",
@@ -159,7 +152,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
 pub(crate) const OVERRIDABLE: Setting = Setting {
     name: "SPILLWAY_OVERRIDABLE",
     default: NONE,
-    accepted: "some of hook-max-wait, hooks-at-once, volume-wait, maintenance-lead, maintenance-at-once and action, separated by \
+    accepted: "some of hook-max-wait, volume-wait, maintenance-lead, maintenance-at-once and action, separated by \
                commas, or nothing",
     meaning: "what a [tag of the instance or a label of the node](#what-a-team-may-override) may override for its node",
 };
@@ -170,7 +163,7 @@ pub(crate) const VOLUME_WAIT_S: RangeInclusive<u64> = 0..=3_600;
 pub(crate) const MAINTENANCE_LEAD_S: RangeInclusive<u64> = 10..=172_800;
 
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 23] = [
+pub(crate) const SETTINGS: [Setting; 20] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -183,7 +176,6 @@ pub(crate) const SETTINGS: [Setting; 23] = [
     HOOK_GROUP_TAG,
     HOOKS_WITHOUT_NODE,
     HOOK_MAX_WAIT,
-    HOOKS_AT_ONCE,
     VOLUME_WAIT,
     MAINTENANCE_LEAD,
     OVERRIDABLE,

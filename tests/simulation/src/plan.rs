@@ -350,11 +350,6 @@ impl Plan {
         self.managed.iter().any(|number| instance_id(*number) == instance)
     }
 
-    /// Whether drains of hooks wait until others of their group are over.
-    pub(crate) fn has_pace(&self) -> bool {
-        self.setting("SPILLWAY_HOOKS_AT_ONCE").is_some_and(|at_once| at_once != "0")
-    }
-
     /// Whether nothing may be changed.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.setting("SPILLWAY_DRY_RUN") == Some("true")

@@ -41,17 +41,11 @@ pub struct Brake {
     pub until: Timestamp,
 }
 
-/// The brake of announced maintenance, and of a hook that holds its instance until that limit. `None`: no setting wants one, the
-/// maintenance's start is past, or it is another notice.
-pub fn brake(notice: &Notice, limit: Timestamp, settings: &Settings) -> Option<Brake> {
-    let takes_instance = matches!(notice.kind, Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume);
-    let (at_once, end, time) = if takes_instance && notice.deadline == Deadline::HeldByHook {
-        (settings.hooks_at_once, limit, limit.duration_since(notice.time))
-    } else {
-        let (starts, lead) = ahead(notice, settings)?;
-        (settings.maintenance_at_once, starts, lead)
-    };
-    Some(Brake { at_once: at_once?, until: end.saturating_sub(unbraked(time)).unwrap_or(Timestamp::MIN) })
+/// The brake of announced maintenance. `None`: no setting wants one, the maintenance's start is past, or it is another notice.
+pub fn brake(notice: &Notice, settings: &Settings) -> Option<Brake> {
+    let (starts, lead) = ahead(notice, settings)?;
+    let until = starts.saturating_sub(unbraked(lead)).unwrap_or(Timestamp::MIN);
+    Some(Brake { at_once: settings.maintenance_at_once?, until })
 }
 
 /// When a drain tries again to begin that had to give way to others: in three to six minutes, and in time.
@@ -150,7 +144,7 @@ mod tests {
         let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "600")]);
         assert_eq!(begins(&notice(Kind::Maintenance, false), &settings), at("2026-12-24T02:50:00Z"));
         assert_eq!(begins(&notice(Kind::Spot, false), &settings), Timestamp::MIN);
-        assert_eq!(brake(&notice(Kind::Spot, false), Timestamp::MAX, &settings), None);
+        assert_eq!(brake(&notice(Kind::Spot, false), &settings), None);
     }
 
     #[test]
@@ -172,7 +166,7 @@ mod tests {
         let until = |lead: &str| {
             let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", lead)]);
             let notice = notice(Kind::Maintenance, false);
-            let until = brake(&notice, Timestamp::MAX, &settings).unwrap().until;
+            let until = brake(&notice, &settings).unwrap().until;
             assert!(begins(&notice, &settings) <= until, "{lead}");
             (until, next_turn(&notice, until, until - SignedDuration::from_secs(1)))
         };
@@ -181,20 +175,6 @@ mod tests {
             let time = at(&format!("2026-12-24T{time}:00Z"));
             assert_eq!(until(lead), (time, time), "{lead}");
         }
-    }
-
-    #[test]
-    fn a_hook_waits_for_its_turn_if_a_setting_says_so_until_a_quarter_of_its_time_is_left() {
-        let until = |at_once: &str, kind, limit: &str| {
-            let hook = Notice { deadline: Deadline::HeldByHook, ..notice(kind, false) };
-            brake(&hook, at(limit), &settings(&[("SPILLWAY_HOOKS_AT_ONCE", at_once)])).map(|brake| brake.until)
-        };
-        for kind in [Kind::Terminate, Kind::ReturnToWarmPool, Kind::ReplaceRootVolume] {
-            assert_eq!(until("0", kind, "2026-12-24T01:00:00Z"), None);
-            assert_eq!(until("2", kind, "2026-12-24T01:00:00Z"), Some(at("2026-12-24T00:45:00Z")));
-            assert_eq!(until("2", kind, "2026-12-24T00:10:00Z"), Some(at("2026-12-24T00:00:00Z")), "it has no time");
-        }
-        assert_eq!(until("2", Kind::Launch, "2026-12-24T01:00:00Z"), None);
     }
 
     #[test]

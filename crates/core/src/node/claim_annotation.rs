@@ -48,9 +48,9 @@ pub struct Pace {
     pub group: Option<String>,
     /// When the node was claimed.
     pub claimed: Timestamp,
-    /// Whether nothing is evicted, so that others need not wait for it: it waits for its own turn, or is over.
+    /// Whether the drain is over, so that others need not wait for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub idle: bool,
+    pub over: bool,
 }
 
 impl ClaimAnnotation {
@@ -80,15 +80,10 @@ impl ClaimAnnotation {
         serde_json::to_string(self).expect("an annotation is plain text and a flag")
     }
 
-    /// The same with a drain that is idle or is not; `None`: it says so already, or nobody waits for that.
-    pub fn with_idle(&self, idle: bool) -> Option<Self> {
-        let pace = self.pace.as_ref().filter(|pace| pace.idle != idle)?;
-        Some(Self { pace: Some(Pace { idle, ..pace.clone() }), ..self.clone() })
-    }
-
-    /// Whether a claim of the same instance leaves no time to wait for a turn.
-    pub fn allows_no_wait(&self) -> bool {
-        self.pace.is_none() && (self.until.is_some() || self.kind().is_some_and(|kind| !kind.may_be_called_off()))
+    /// The same with a drain that is over. `None`: the claim has no pace, or says so already.
+    pub fn over(&self) -> Option<Self> {
+        let pace = self.pace.as_ref().filter(|pace| !pace.over)?;
+        Some(Self { pace: Some(Pace { over: true, ..pace.clone() }), ..self.clone() })
     }
 
     /// The kind of notice, if it is one that we know.
@@ -96,45 +91,8 @@ impl ClaimAnnotation {
         Kind::named(&self.notice)
     }
 
-    /// Whether another claim is for something that leaves less of the node, or begins now while this one waits for its turn.
+    /// Whether another claim is for something that leaves less of the node.
     pub fn gives_way_to(&self, other: &Self) -> bool {
-        let is_idle = self.pace.as_ref().is_some_and(|pace| pace.idle);
-        match (self.kind(), other.kind()) {
-            (Some(own), Some(others)) => {
-                let goes_now = other.pace.is_none() && !others.may_be_called_off();
-                own.instance_fate() < others.instance_fate() || (is_idle && goes_now)
-            }
-            _ => false,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A claim for that, which takes its turn if `idle` says whether it waits for it.
-    fn claim(kind: Kind, idle: Option<bool>) -> ClaimAnnotation {
-        let pace = idle.map(|idle| Pace { group: None, claimed: Timestamp::UNIX_EPOCH, idle });
-        ClaimAnnotation { pace, ..ClaimAnnotation::new("e", "r", kind) }
-    }
-
-    #[test]
-    fn a_claim_that_waits_for_its_turn_gives_way_to_one_whose_instance_goes_now() {
-        let (waits, goes_on) = (claim(Kind::Terminate, Some(true)), claim(Kind::Terminate, Some(false)));
-        let now = claim(Kind::Spot, None);
-        assert!(waits.gives_way_to(&now));
-        assert!(!goes_on.gives_way_to(&now));
-        assert!(!waits.gives_way_to(&claim(Kind::Spot, Some(false))), "it may have to wait too");
-        assert!(!waits.gives_way_to(&claim(Kind::Rebalance, None)), "the instance may stay");
-    }
-
-    #[test]
-    fn a_claim_without_a_turn_leaves_no_time_to_wait_if_it_ends_or_its_instance_goes() {
-        let ends = |claim| ClaimAnnotation { until: Some(Timestamp::UNIX_EPOCH), ..claim };
-        assert!(claim(Kind::Spot, None).allows_no_wait());
-        assert!(ends(claim(Kind::Rebalance, None)).allows_no_wait());
-        assert!(!claim(Kind::Rebalance, None).allows_no_wait(), "it may be called off");
-        assert!(!ends(claim(Kind::Terminate, Some(false))).allows_no_wait(), "it has a turn");
+        self.kind().zip(other.kind()).is_some_and(|(own, others)| own.instance_fate() < others.instance_fate())
     }
 }

@@ -140,9 +140,8 @@ pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> C
         }
         Some(annotation) if annotation.gives_way_to(wanted) => {
             let until = annotation.until.into_iter().chain(wanted.until).min();
-            let pace = wanted.pace.clone().filter(|_| !annotation.allows_no_wait());
             let cordoned = annotation.cordoned;
-            (How::joined(annotation), ClaimAnnotation { until, pace, cordoned, boot, ..wanted.clone() })
+            (How::joined(annotation), ClaimAnnotation { until, cordoned, boot, ..wanted.clone() })
         }
         Some(annotation) => return ClaimState::Taken(How::joined(annotation)),
     };

@@ -1,4 +1,4 @@
-//! The pace of drains for maintenance and for hooks: whether one goes on that has claimed its node, beside those of the same group
+//! The pace of drains for maintenance: whether one goes on that has claimed its node, beside those of the same group
 //! and zone. Pure.
 //!
 //! Each claims first and looks then. So of any drains that go on at once the one that claimed last has seen all others: there
@@ -84,7 +84,7 @@ impl Zone {
         }
         // Whoever claimed a node whose time has come has been killed, or waits for what the node was drained for.
         let others = self.paced.iter().filter(|(name, until, pace)| {
-            let goes_on = !pace.idle && until.is_none_or(|until| now < until);
+            let goes_on = !pace.over && until.is_none_or(|until| now < until);
             goes_on && name != node && pace.group == own.group
         });
         let others: Vec<_> = others.map(|(name, _, pace)| (pace.claimed, name.as_str())).collect();
@@ -98,10 +98,10 @@ impl Zone {
     }
 }
 
-/// Says in the claim of that event, if it is on the node, whether others need not wait for its drain.
-pub fn idle(node: &Node, event: &str, idle: bool) -> Option<Patch> {
+/// The patch that says in the claim of that event, if it is on the node, that its drain is over.
+pub fn over(node: &Node, event: &str) -> Option<Patch> {
     let seen = ObservedNode::of(node);
-    let claim = seen.claim().filter(|claim| claim.event == event)?.with_idle(idle)?;
+    let claim = seen.claim().filter(|claim| claim.event == event)?.over()?;
     let mut patch = Operations::default();
     patch.test_entry("annotations", ANNOTATION, seen.annotations.as_ref());
     patch.add_entry("annotations", ANNOTATION, &claim.text(), seen.annotations.as_ref());
@@ -122,7 +122,7 @@ mod tests {
     /// A claim of that group, so many seconds after midnight.
     fn claim(group: &str, claimed_s: i64) -> ClaimAnnotation {
         let claimed = at("2026-12-24T00:00:00Z") + jiff::SignedDuration::from_secs(claimed_s);
-        let pace = Pace { group: Some(group.to_owned()), claimed, idle: false };
+        let pace = Pace { group: Some(group.to_owned()), claimed, over: false };
         let until = Some(at("2026-12-24T03:00:00Z"));
         ClaimAnnotation { pace: Some(pace), until, ..ClaimAnnotation::new("e", "r", Kind::Maintenance) }
     }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn drains_that_are_idle_or_whose_time_has_come_and_those_of_other_groups_count_no_more() {
-        let idle = claim("web", 1).with_idle(true).unwrap();
+        let idle = claim("web", 1).over().unwrap();
         let past = ClaimAnnotation { until: Some(at(NOW)), ..claim("web", 1) };
         for other in [idle, past, claim("batch", 1), ClaimAnnotation { pace: None, ..claim("web", 1) }] {
             assert_eq!(turn(&zone(&[("a", claim("web", 2)), ("b", other)]), "a", 1), Turn::Now);
@@ -190,13 +190,12 @@ mod tests {
             spec: Some(NodeSpec { unschedulable: Some(cordoned), ..NodeSpec::default() }),
             ..Node::default()
         };
-        let patch = serde_json::to_value(idle(&node(&claim("web", 1), true), "e", true).unwrap()).unwrap();
+        let patch = serde_json::to_value(over(&node(&claim("web", 1), true), "e").unwrap()).unwrap();
         assert_eq!(patch[0]["value"], claim("web", 1).text(), "nobody has written it since");
-        assert_eq!(patch[1]["value"], claim("web", 1).with_idle(true).unwrap().text());
-        assert_eq!(idle(&node(&claim("web", 1), true), "e-2", true), None);
-        assert_eq!(idle(&node(&claim("web", 1), false), "e", true), None);
-        assert_eq!(idle(&node(&claim("web", 1).with_idle(true).unwrap(), true), "e", true), None);
-        assert_eq!(idle(&node(&claim("web", 1), true), "e", false), None);
+        assert_eq!(patch[1]["value"], claim("web", 1).over().unwrap().text());
+        assert_eq!(over(&node(&claim("web", 1), true), "e-2"), None);
+        assert_eq!(over(&node(&claim("web", 1), false), "e"), None);
+        assert_eq!(over(&node(&claim("web", 1).over().unwrap(), true), "e"), None);
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl<'a> Attempt<'a> {
 
     /// What may keep the drain from beginning.
     pub(crate) fn brake(&self) -> Option<Brake> {
-        brake(self.notice, self.limits().drain, self.settings())
+        brake(self.notice, self.settings())
     }
 
     /// From when to when the node is drained: within this invocation, by the notice's own clock.
@@ -217,10 +217,8 @@ impl Target<'_> {
             Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
         let now = invocation.clock.now();
-        // Others wait for a hook's drain, too, whose own brake is over.
-        let is_paced = |brake: Brake| now < brake.until || notice.deadline == Deadline::HeldByHook;
-        let pace = self.attempt.brake().filter(|brake| is_paced(*brake));
-        let pace = pace.map(|_| Pace { group: self.instance.group().map(str::to_owned), claimed: now, idle: false });
+        let pace = self.attempt.brake().filter(|brake| now < brake.until);
+        let pace = pace.map(|_| Pace { group: self.instance.group().map(str::to_owned), claimed: now, over: false });
         let annotation = ClaimAnnotation {
             until,
             pace,

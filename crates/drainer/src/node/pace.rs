@@ -32,11 +32,11 @@ pub(crate) async fn zone_of(nodes: &Api<Node>, claim: &Claim) -> Result<Zone, Ap
     Ok(zone)
 }
 
-/// Says in the claim of that event whether others need not wait for its drain.
-pub(crate) async fn tell_idle(nodes: &Api<Node>, claim: &Claim, event: &str, idle: bool) -> Result<(), ApiError> {
+/// Says in the claim of that event that its drain is over.
+pub(crate) async fn tell_over(nodes: &Api<Node>, claim: &Claim, event: &str) -> Result<(), ApiError> {
     until_settled(ATTEMPTS, async || {
         let node = if_found(call(nodes.get(&claim.node)).await, "nodes")?;
-        if let Some(patch) = node.filter(|node| claim.is_of(node)).and_then(|node| pace::idle(&node, event, idle)) {
+        if let Some(patch) = node.filter(|node| claim.is_of(node)).and_then(|node| pace::over(&node, event)) {
             patch::send(nodes, &claim.node, patch).await?;
         }
         Ok(())
@@ -56,13 +56,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_node_that_changes_each_time_is_told_five_times_in_vain() {
         let mut node = claimed("terminate lifecycle action", "e-1", "r-1");
-        let pace = json!({"group": null, "claimed": "1970-01-01T00:00:00Z", "idle": false});
+        let pace = json!({"group": null, "claimed": "1970-01-01T00:00:00Z"});
         let annotation = json!({"event": "e-1", "request": "r-1", "notice": "n", "cordoned": true, "pace": pace});
         node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.to_string());
         let look = || call(format!("GET {NODE_PATH}")).says(200, &node);
-        let changed = || call(format!("PATCH {NODE_PATH}")).with("idle").says(422, status(422, "Invalid", "nodes"));
+        let changed = || call(format!("PATCH {NODE_PATH}")).with("over").says(422, status(422, "Invalid", "nodes"));
         let context = TestContext::new(&[], (0..5).flat_map(|_| [look(), changed()]), []);
-        let told = tell_idle(&Api::all(client(&context).await), &claim("e-1"), "e-1", true).await;
+        let told = tell_over(&Api::all(client(&context).await), &claim("e-1"), "e-1").await;
         assert!(matches!(told, Err(ApiError::Contended(_))), "{told:?}");
     }
 }

@@ -21,7 +21,6 @@ mod each_fault;
 mod each_notice;
 mod edges;
 mod faults;
-mod hook_pace;
 mod hooks;
 mod hooks_without_node;
 mod karpenter;

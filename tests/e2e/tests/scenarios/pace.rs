@@ -18,7 +18,7 @@ const AT_ONCE: usize = 2;
 const ZONE: &str = "us-east-1d";
 
 /// From when to when pods of a node were evicted, by its receipt: from its first eviction to the end of its drain.
-pub(crate) fn drained_at(outcome: &Outcome) -> (Timestamp, Timestamp) {
+fn drained_at(outcome: &Outcome) -> (Timestamp, Timestamp) {
     let receipt = spillway_e2e::receipt(outcome);
     let pods = receipt["pods"].as_array().expect("pods").iter();
     let first = pods.map(|pod| at(&receipt, &pod["requested_ms"])).min().expect("two pods");
@@ -26,7 +26,7 @@ pub(crate) fn drained_at(outcome: &Outcome) -> (Timestamp, Timestamp) {
 }
 
 /// When a node was drained, by its receipt.
-pub(crate) fn ended_at(outcome: &Outcome) -> Timestamp {
+fn ended_at(outcome: &Outcome) -> Timestamp {
     let receipt = spillway_e2e::receipt(outcome);
     let mut steps = receipt["steps"].as_array().expect("steps").iter();
     let over = steps.find(|step| step["step"] == "drained").expect("it is drained");

@@ -97,7 +97,6 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
     };
     let drawn: &[(&str, &[&str])] = &[
         ("SPILLWAY_HOOK_MAX_WAIT_S", &["60", "60", "60", "60", "120", "120", "300", "300", "300", "900"]),
-        ("SPILLWAY_HOOKS_AT_ONCE", &["0", "0", "1", "2"]),
         ("SPILLWAY_VOLUME_WAIT_S", &["0", "10", "60", "60"]),
         ("SPILLWAY_MANAGED_NODE_GROUPS", &["gaps", "gaps", "observe", "drain", "off"]),
         ("SPILLWAY_KARPENTER", &["off", "observe"]),

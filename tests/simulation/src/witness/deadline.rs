@@ -62,17 +62,6 @@ impl Deadline {
         Some(Self { sent, termination, detaching })
     }
 
-    /// The same, where a drain may wait until others of its group are over: nothing brakes it from then on.
-    pub(super) fn unbraked(self, plan: &Plan) -> Self {
-        match self.termination {
-            Termination::AtTheLatest(goes) if plan.has_pace() => {
-                let brakes_off = goes - (longest_wait(plan) / 4).max(SignedDuration::from_mins(10));
-                Self { sent: self.sent.max(brakes_off), ..self }
-            }
-            _ => self,
-        }
-    }
-
     /// Whether it is known when the instance goes.
     pub(super) fn is_known(&self) -> bool {
         matches!(self.termination, Termination::At(_) | Termination::AtTheLatest(_))

@@ -212,10 +212,8 @@ impl Facts<'_> {
             ("EC2 Spot Instance Interruption Warning", Termination::At(goes)) => Some(goes),
             ("EC2 Instance-terminate Lifecycle Action", Termination::AtTheLatest(goes)) => {
                 let token = notice["detail"]["LifecycleActionToken"].as_str()?;
-                // Twice a minute it looks whether it is its turn.
-                let is_braked = self.clock.now() < deadline.unbraked(self.plan).sent + SignedDuration::from_secs(40);
                 let waits = self.aws.actions()[token].result.is_none();
-                (waits && !(self.plan.has_pace() && is_braked)).then_some(goes)
+                waits.then_some(goes)
             }
             ("AWS Health Event", Termination::At(starts)) => {
                 let is_closed = |attempt: &Attempt| attempt.notice()["detail"]["statusCode"] == "closed";

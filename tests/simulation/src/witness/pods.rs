@@ -250,8 +250,7 @@ impl LeavingPods {
         let Leave { by, uid, .. } = *leave;
         let app = &facts.plan.apps[place.app];
         let is_well = [Side::Api, Side::Aws].iter().all(|side| facts.plan.is_well(*side));
-        let began = facts.lambda.attempt(by).began.max(place.since).max(deadline.unbraked(facts.plan).sent);
-        let deadline = deadline.unbraked(facts.plan);
+        let began = facts.lambda.attempt(by).began.max(place.since).max(deadline.sent);
         let due =
             deadline.forced_from(app).filter(|due| deadline.is_known() && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
         let (Some(due), true, None) = (due, is_well, app.annotation) else { return };

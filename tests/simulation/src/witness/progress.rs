@@ -133,7 +133,7 @@ impl Progress {
         let stay: Vec<_> = there.iter().filter(|pod| pod.deletion.is_none() && !returns(pod)).filter(known).collect();
         // A drain that begins late, or claims its node late, has its window from then on.
         let began = facts.lambda.attempt(id).began.max(facts.calm_since(id)) + BEGINS_WITHIN;
-        let deadline = facts.deadline(id).filter(Deadline::is_known).map(|deadline| deadline.unbraked(facts.plan));
+        let deadline = facts.deadline(id).filter(Deadline::is_known);
         let deadline = deadline.map(|deadline| Deadline { sent: deadline.sent.max(began), ..deadline });
         let due = |pod: &Pod| deadline?.forced_from(&apps[pod.app]);
         let late = stay.iter().filter(|pod| due(pod).is_some_and(|due| due + facts.skew() <= now));

@@ -3,7 +3,6 @@ use kube_core::Selector;
 use spillway_settings::NodeAction;
 
 use super::*;
-use crate::node::claim_annotation::Pace;
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 
@@ -357,13 +356,4 @@ fn a_claim_looks_at_the_node_first_when_a_patch_cannot_test_what_it_needs_to_kno
 fn an_instance_goes_unless_its_notice_may_be_called_off() {
     let goes = |kind| claimant(ClaimAnnotation::new("e-1", "r-1", kind)).instance_goes();
     assert_eq!([Kind::Spot, Kind::Terminate, Kind::Rebalance, Kind::Maintenance].map(goes), [true, true, false, false]);
-}
-
-#[test]
-fn a_claim_keeps_its_turn_unless_the_one_that_it_follows_leaves_no_time_for_it() {
-    let pace = Pace { group: None, claimed: Timestamp::UNIX_EPOCH, idle: false };
-    let hook = claimant(ClaimAnnotation { pace: Some(pace.clone()), ..annotation("e-2", "r-2") });
-    let of = |before: &ClaimAnnotation| free(annotated(true, before), &hook).annotation.pace;
-    assert_eq!(of(&ClaimAnnotation::new("e-1", "r-1", Kind::Rebalance)), Some(pace));
-    assert_eq!(of(&ClaimAnnotation::new("e-1", "r-1", Kind::Spot)), None);
 }

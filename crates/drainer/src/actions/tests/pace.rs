@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::node::pace::Obstacle;
 use spillway_core::outcome::Outcome;
-use spillway_notice::continued::Earlier;
 use spillway_notice::{Deadline, Kind, Maintenance};
 use tokio::time::Instant;
 
@@ -17,7 +16,7 @@ use crate::failure::Failure;
 use crate::node::ClaimedNode;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
-use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, not_scheduled, scheduled};
+use crate::test_support::aws::{not_scheduled, scheduled};
 use crate::test_support::context::{Case, TestContext, claim as claimed_by, client};
 use crate::test_support::script::{Expected, call};
 
@@ -31,7 +30,7 @@ fn claimed_at(name: &str, seconds: i64, over: bool) -> Value {
     let mut node = claimed(Kind::Maintenance.as_str(), "e-1", "r-1");
     let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     let annotation = json!({"event": "e-1", "request": "r-1", "notice": Kind::Maintenance.as_str(), "cordoned": true,
-        "maintenance": "M-1", "pace": {"group": "my-asg", "claimed": at, "idle": over}});
+        "maintenance": "M-1", "pace": {"group": "my-asg", "claimed": at, "over": over}});
     node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.to_string());
     node["metadata"]["name"] = json!(name);
     node
@@ -59,7 +58,7 @@ fn drains() -> [Expected; 4] {
         call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[])),
         call("GET /api/v1/pods").with("watch=true").streams(&[]),
         looked_at(&own()).at_any_time().repeated(),
-        call(format!("PATCH {NODE_PATH}")).with(r#"\"idle\":true"#).says(200, node()).at_any_time(),
+        call(format!("PATCH {NODE_PATH}")).with(r#"\"over\":true"#).says(200, node()).at_any_time(),
     ]
 }
 
@@ -165,61 +164,15 @@ async fn in_the_last_quarter_of_the_lead_nobody_is_looked_at() {
     assert_eq!(drained_with(900, false, api, begins()).await.unwrap(), drained(0));
 }
 
-/// The drain for a hook of at most one node at once, that goes on after an invocation that left so many pods, if it does.
-async fn drained_for_hook(left: Option<usize>, api: impl IntoIterator<Item = Expected>) -> Result<Next, Failure> {
-    let settings = [("SPILLWAY_HOOKS_AT_ONCE", "1"), ("SPILLWAY_VOLUME_WAIT_S", "0")];
-    let aws = [hook_described(), group_described(false), heartbeat().repeated().perhaps(), completed("CONTINUE")];
-    let context = TestContext::new(&settings, api.into_iter().chain(node_watch()).chain(drains()), aws);
-    let mut case = Case::held(Kind::Terminate);
-    case.instance.tags.insert("aws:autoscaling:groupName".to_owned(), "my-asg".to_owned());
-    case.history.earlier = left.into_iter().map(earlier).collect();
-    let attempt = case.attempt(&context).await;
-    drain(&context, &case.target(&attempt), &mut Record::default()).await
-}
-
-fn earlier(left: usize) -> Earlier {
-    let pods = [("remaining".to_owned(), left)].into_iter().filter(|(_, pods)| *pods > 0).collect();
-    let (from, to) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
-    Earlier { request_id: "r-0".to_owned(), from, to, node: Some(NODE.to_owned()), pods }
-}
-
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_has_only_waited_so_far_says_that_it_does_no_longer_and_looks_whether_it_is_its_turn() {
-    let waits = claimed_at(NODE, 0, true);
-    let goes_on = call(format!("PATCH {NODE_PATH}")).says(200, node());
-    let api = [looked_at(&waits), looked_at(&waits), goes_on, nodes(&[own()])];
-    assert_eq!(drained_for_hook(Some(0), api).await.unwrap(), drained(0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_hook_whose_drain_has_begun_looks_at_no_others() {
-    assert_eq!(drained_for_hook(Some(1), [looked_at(&own())]).await.unwrap(), drained(0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_hook_looks_twice_a_minute_whether_it_is_its_turn() {
-    let (waits, its_turn) = (|| nodes(&[own(), claimed_at("n-2", -60, false)]), || nodes(&[own()]));
-    let idle = call(format!("PATCH {NODE_PATH}")).with(r#"\"idle\":true"#).says(200, node()).at_any_time();
-    // It looks, says that it waits, and looks every 15 to 30 s from then on.
-    let api = [claim(), waits(), idle].into_iter().chain((0..10).map(|_| waits())).chain([its_turn(), its_turn()]);
-    let began = Instant::now();
-    assert_eq!(drained_for_hook(None, api).await.unwrap(), drained(0));
-    let took = began.elapsed();
-    assert!((10 * 15..10 * 30 + 60).contains(&took.as_secs()), "ten looks took {took:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn others_are_told_that_a_drain_is_over_by_whoever_holds_its_claim_while_its_node_is_out_of_use() {
-    let ends = [
-        (DrainEnd::Stopped(StopReason::HookIsOver), "e-1", true),
-        (DrainEnd::Stopped(StopReason::GivenBack), "e-1", false),
-        (DrainEnd::Empty, "e-2", false),
-    ];
+async fn end_of_a_drain_is_written_by_the_holder_of_its_claim() {
+    let ends =
+        [(DrainEnd::Empty, "e-1", true), (DrainEnd::Stopped(StopReason::GivenBack), "e-1", false), (DrainEnd::Empty, "e-2", false)];
     for (end, holder, is_told) in ends {
-        let tells = [looked_at(&own()), call(format!("PATCH {NODE_PATH}")).with(r#"\"idle\":true"#).says(200, node())];
-        let api = tells.into_iter().filter(|_| is_told);
-        let context = TestContext::new(&[("SPILLWAY_HOOKS_AT_ONCE", "1")], api, [hook_described()]);
-        let (case, now) = (Case::held(Kind::Terminate), Instant::now());
+        let tells = [looked_at(&own()), call(format!("PATCH {NODE_PATH}")).with(r#"\"over\":true"#).says(200, node())];
+        let context = TestContext::new(&[], tells.into_iter().filter(|_| is_told), []);
+        let starts = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(30);
+        let (case, now) = (Case::of(Kind::Maintenance, Deadline::Hard(starts)), Instant::now());
         let attempt = case.attempt(&context).await;
         let (pods, over_at, ended_at) = (BTreeMap::new(), now, now);
         let node = ClaimedNode { claim: claimed_by(holder), client: client(&context).await };
