@@ -1,7 +1,6 @@
 //! What an action came to, with its data; and the sentence in which the receipt says it. Pure.
 
 mod drain;
-mod observed;
 mod uncordon;
 
 use std::fmt;
@@ -15,7 +14,6 @@ use crate::node::node_claim::HandedOver;
 use crate::node::pace::Obstacle;
 use crate::node::uncordon::UncordonResult;
 pub use drain::DrainOutcome;
-pub use observed::Observed;
 pub use uncordon::UncordonOutcome;
 
 /// What an action came to: of one that may come to several things, its own enum says which.
@@ -23,8 +21,6 @@ pub use uncordon::UncordonOutcome;
 pub enum Outcome {
     /// What a drain came to.
     Drain(DrainOutcome),
-    /// Others drain the node: what was seen of it.
-    Observed(Observed),
     /// The node is cordoned, and nothing else was asked for.
     Cordoned { node: String },
     /// Karpenter does the rest, or did it before.
@@ -80,8 +76,7 @@ impl Outcome {
             Self::Drain(drain) => drain.ending(),
             Self::Uncordon(uncordon) => uncordon.ending(),
             Self::HandedOver(HandedOver::AlreadyLeaving { .. }) => Ending::Joined,
-            Self::Observed(_)
-            | Self::Cordoned { .. }
+            Self::Cordoned { .. }
             | Self::HandedOver(HandedOver::ToKarpenter { .. })
             | Self::Ready { .. }
             | Self::CalledOff { .. }
@@ -129,7 +124,6 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Drain(drain) => write!(f, "{drain}"),
-            Self::Observed(observed) => write!(f, "{observed}"),
             Self::Cordoned { node } => {
                 write!(f, "node {node} is cordoned, and its pods stay: the settings ask for no more")
             }

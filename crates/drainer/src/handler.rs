@@ -260,7 +260,6 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
         Decision::Ignore(reason) => Ok(Outcome::Ignored(reason).into()),
         Decision::AwaitReady => actions::launch::await_ready(context, target, record).await.map(Next::Done),
         Decision::NodeClaim => actions::node_claim::hand_over(context, target, record).await,
-        Decision::Observe => Box::pin(actions::observe::observe(context, target, record)).await,
         Decision::Undo => actions::uncordon::uncordon(context, target, record).await.map(Next::Done),
         Decision::OutOfService => actions::out_of_service::out_of_service(context, target, record).await,
         Decision::Postpone(begins) => {

@@ -32,17 +32,15 @@ pub(crate) const LAUNCH: Setting = Setting {
 pub(crate) const MANAGED_NODE_GROUPS: Setting = Setting {
     name: "SPILLWAY_MANAGED_NODE_GROUPS",
     default: "gaps",
-    accepted: "gaps, observe, off or drain",
+    accepted: "gaps, off or drain",
     meaning: "whether nodes of EKS managed node groups are drained: `gaps` where EKS does not (scheduled maintenance, \
-              hooks that are not EKS' own), `drain` for every notice. `observe` does as `gaps`, and where EKS drains it \
-              [watches](what-happens.md#watch-only)",
+              hooks that are not EKS' own), `drain` for every notice",
 };
 pub(crate) const KARPENTER: Setting = Setting {
     name: "SPILLWAY_KARPENTER",
     default: "off",
-    accepted: "off, observe or nodeclaim",
-    meaning: "whether Spillway acts on Karpenter's nodes. `observe` [watches](what-happens.md#watch-only) how Karpenter drains \
-              them. `nodeclaim` writes the deadline on the NodeClaim and deletes it, \
+    accepted: "off or nodeclaim",
+    meaning: "whether Spillway acts on Karpenter's nodes. `nodeclaim` writes the deadline on the NodeClaim and deletes it, \
               so that Karpenter starts the replacement first. It needs three rights more: \
               `kubectl apply -f deploy/optional/karpenter.yaml`",
 };

@@ -62,8 +62,6 @@ impl NoticeFamily {
 pub enum ManagedNodeGroups {
     /// Where EKS does not drain them itself.
     Gaps,
-    /// There too; and where EKS drains them, its drain is watched.
-    Observe,
     /// Never.
     Leave,
     /// For every notice.
@@ -75,8 +73,6 @@ pub enum ManagedNodeGroups {
 pub enum KarpenterNodes {
     /// Karpenter drains them.
     Leave,
-    /// Karpenter drains them, and its drain is watched.
-    Observe,
     /// Their `NodeClaim` is deleted, with the deadline on it.
     NodeClaim,
 }
@@ -210,13 +206,13 @@ pub(super) fn launch_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
 }
 
 pub(super) fn managed_node_groups(value: &str) -> Accepted<ManagedNodeGroups> {
-    use ManagedNodeGroups::{Drain, Gaps, Leave, Observe};
-    one_of(with_off(value), &[("gaps", Gaps), ("observe", Observe), (OFF, Leave), ("drain", Drain)])
+    use ManagedNodeGroups::{Drain, Gaps, Leave};
+    one_of(with_off(value), &[("gaps", Gaps), (OFF, Leave), ("drain", Drain)])
 }
 
 pub(super) fn karpenter_nodes(value: &str) -> Accepted<KarpenterNodes> {
-    use KarpenterNodes::{Leave, NodeClaim, Observe};
-    one_of(with_off(value), &[(OFF, Leave), ("observe", Observe), ("nodeclaim", NodeClaim)])
+    use KarpenterNodes::{Leave, NodeClaim};
+    one_of(with_off(value), &[(OFF, Leave), ("nodeclaim", NodeClaim)])
 }
 
 fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {

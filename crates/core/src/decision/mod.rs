@@ -42,8 +42,6 @@ pub enum Decision {
     OutOfService,
     /// Delete its `NodeClaim`: Karpenter does the rest.
     NodeClaim,
-    /// Watch how whoever manages it drains it.
-    Observe,
     /// Schedule the notice for that time.
     Postpone(Timestamp),
     /// Leave it as it is.
@@ -71,7 +69,6 @@ impl Decision {
             Self::Undo => "uncordon",
             Self::OutOfService => "out-of-service",
             Self::NodeClaim => "nodeclaim",
-            Self::Observe => "observe",
             Self::Postpone(_) => "postpone",
             Self::Ignore(_) => "ignore",
         }
@@ -92,12 +89,7 @@ pub fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
     }
     // A node is given back, whoever completes its hook.
     let hook = notice.hook.as_ref().filter(|_| !notice.kind.comes_back())?;
-    left_to_others(&hook.name, settings).filter(|_| !is_watched_by_hook(hook, settings))
-}
-
-/// Whether the drain of a node that such a hook holds is to be watched: it is EKS' own.
-fn is_watched_by_hook(hook: &Hook, settings: &Settings) -> bool {
-    settings.managed_node_groups == ManagedNodeGroups::Observe && hook.name == HOOK_OF_EKS
+    left_to_others(&hook.name, settings)
 }
 
 /// Why a hook of that name is left to others, if it is.
@@ -157,12 +149,6 @@ pub fn decide(
     if let Some(reason) = is_over(notice, instance, now) {
         return Decision::Ignore(reason);
     }
-    let hook_of_others = notice.hook.as_ref().filter(|_| !notice.kind.comes_back());
-    if let Some(reason) = hook_of_others.and_then(|hook| left_to_others(&hook.name, settings)) {
-        // Only what is watched comes so far.
-        let is_eks = managed_by == ManagedBy::ManagedNodeGroup;
-        return if is_eks { Decision::Observe } else { Decision::Ignore(reason) };
-    }
     let begins = begins(notice, settings);
     match by_table(notice.kind, managed_by, settings) {
         Decision::AwaitReady if our_hook(notice, settings).is_none() => Decision::Undo,
@@ -182,15 +168,10 @@ pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
         ManagedBy::ManagedNodeGroup => match settings.managed_node_groups {
             ManagedNodeGroups::Leave => Decision::Ignore(Reason::ManagedNodeGroup),
             ManagedNodeGroups::Gaps if eks_drains_for(kind) => Decision::Ignore(Reason::ManagedNodeGroupDrainsItself),
-            ManagedNodeGroups::Observe if eks_drains_for(kind) => Decision::Observe,
-            ManagedNodeGroups::Gaps | ManagedNodeGroups::Observe | ManagedNodeGroups::Drain => decision,
+            ManagedNodeGroups::Gaps | ManagedNodeGroups::Drain => decision,
         },
         ManagedBy::Karpenter => match (settings.karpenter, decision) {
             (KarpenterNodes::NodeClaim, Decision::Drain) if !is_of_group(kind) => Decision::NodeClaim,
-            // Of maintenance the notice comes weeks before anything is to be seen.
-            (KarpenterNodes::Observe, Decision::Drain) if !is_of_group(kind) && kind != Kind::Maintenance => {
-                Decision::Observe
-            }
             // What was scheduled is called off; Karpenter's nodes have no marks of ours.
             (KarpenterNodes::NodeClaim, Decision::Undo) if kind == Kind::MaintenanceOver => Decision::Undo,
             (_, _) if is_of_group(kind) => Decision::Ignore(Reason::KarpenterHasNoGroup),

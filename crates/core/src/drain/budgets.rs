@@ -212,17 +212,6 @@ impl KnownBudgets {
         covering.map(|(budget, _)| budget.name.clone()).take(NAMED).collect()
     }
 
-    /// What blocks a pod by what its budgets say: one that allows no disruption, or that there are several.
-    pub fn blocking(&self, pod: &Tracked) -> Option<Blocker> {
-        let names = self.covering(pod);
-        if names.len() > 1 {
-            return Some(Blocker::SeveralBudgets(names));
-        }
-        let (namespace, name) = (pod.name.namespace.clone(), names.into_iter().next()?);
-        let budget = BudgetName { namespace, name };
-        (self.0.get(&budget)?.pods == 0).then_some(Blocker::Budget(budget))
-    }
-
     fn forget(&mut self, is_gone: impl Fn(&BudgetName) -> bool) -> Vec<BudgetName> {
         let gone: Vec<BudgetName> = self.0.keys().filter(|known| is_gone(known)).cloned().collect();
         self.0.retain(|known, _| !is_gone(known));

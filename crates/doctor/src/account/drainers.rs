@@ -141,7 +141,7 @@ fn finding(target: &str, gets: &Gets, settings: &Settings, region: &str) -> Find
 /// Karpenter gets of its own nodes there, which are left to it unless the settings say otherwise.
 fn karpenters(target: &str, rules: &str, settings: &Settings) -> Finding {
     match settings.karpenter {
-        KarpenterNodes::Leave | KarpenterNodes::Observe => {
+        KarpenterNodes::Leave => {
             let what =
                 format!("is Karpenter's queue, by the rules {rules}; it drains its own nodes, which Spillway leaves");
             Finding::new(FindingId::KarpenterQueue, Severity::Info, target, what, "nothing: they do not meet")

@@ -176,7 +176,7 @@ fn needed(settings: &Settings) -> Vec<Right> {
     let of_volumes = if waits_for_volumes { OF_VOLUMES.as_slice() } else { &[] };
     let of_node_claims = match settings.karpenter {
         KarpenterNodes::NodeClaim => OF_NODE_CLAIMS.as_slice(),
-        KarpenterNodes::Leave | KarpenterNodes::Observe => &[],
+        KarpenterNodes::Leave => &[],
     };
     let of_node_events = match settings.node_events {
         Some(_) => OF_NODE_EVENTS.as_slice(),

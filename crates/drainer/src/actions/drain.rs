@@ -75,7 +75,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     if !claim.is_joined() {
         side_task = side_task.with_news(|news| match news {
             DrainNews::Blockage(news) => {
-                publish_blockage(&so_far, news, context, Some(client), attempt.invocation).boxed_local()
+                publish_blockage(&so_far, news, context, client, attempt.invocation).boxed_local()
             }
             DrainNews::Progress(progress) => {
                 let is_new = is_unsaid.take() && attempt.history.earlier.is_empty();
@@ -145,7 +145,7 @@ fn stage_at_the_end(report: &DrainReport) -> Option<DrainStage> {
 }
 
 /// The receipt of the drain that now goes on.
-pub(super) fn so_far(context: &Context, attempt: &Attempt<'_>, node: &str, record: &Record) -> Publication {
+fn so_far(context: &Context, attempt: &Attempt<'_>, node: &str, record: &Record) -> Publication {
     let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
     let reason = not_yet(node, attempt.notice.kind);
     let mut so_far = Publication::begun(attempt.invocation, subject, record, reason);
@@ -166,7 +166,7 @@ fn kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -
 }
 
 /// The first few of the pods that are still there, each with why, and how many more there are.
-pub(super) fn still_there(record: &Record) -> Vec<String> {
+fn still_there(record: &Record) -> Vec<String> {
     let left = record.pods.iter().filter(|pod| matches!(pod.fate, Fate::Lost | Fate::Remaining));
     let mut left: Vec<_> = left.map(|pod| format!("{}: {}", pod.pod, pod.why())).collect();
     let more = left.len().saturating_sub(PODS_IN_A_REASON);

@@ -41,7 +41,7 @@ pub(crate) async fn dry_run(
         };
         return Ok(outcome.into());
     };
-    if matches!(decision, Decision::Drain | Decision::Cordon | Decision::NodeClaim | Decision::Observe)
+    if matches!(decision, Decision::Drain | Decision::Cordon | Decision::NodeClaim)
         && let Some(why) = target.claimant().barred_from(&node)
     {
         return unclaimed(why, target, record).await;
@@ -63,7 +63,6 @@ pub(crate) async fn dry_run(
         Decision::Undo => format!("given node {node} back to use, if it was Spillway that took it out"),
         Decision::OutOfService => format!("declared node {node} out of service, if it is not Ready"),
         Decision::NodeClaim => format!("deleted the NodeClaim of node {node}, so that Karpenter drains it"),
-        Decision::Observe => format!("watched how node {node} is drained by whoever manages it"),
         Decision::Ignore(reason) => return Ok(Outcome::Ignored(reason).into()),
         Decision::Postpone(begins) => format!("scheduled the notice for {begins}"),
     };
@@ -74,7 +73,7 @@ pub(crate) async fn dry_run(
 }
 
 /// The target's node and the way to it; `None`: the cluster has no such node. Tried until the window ends.
-pub(super) async fn find_node(
+async fn find_node(
     context: &Context,
     target: &Target<'_>,
     window: Window,

@@ -7,7 +7,6 @@
 //! * `claim`: connect, find the node, claim it; and what becomes of a notice whose node is not claimed
 //! * `lifecycle`: who completes a lifecycle action, and with what, also of an instance that is not a node
 //! * `drain`, `cordon`, `launch`, `out_of_service`, `node_claim`: one decision each
-//! * `observe`: watching how others drain their node
 //! * `give_back`: taking off a node what was put on it
 //! * `uncordon`, `undo_check`: giving a node back, at a notice or at a time
 //! * `found`: maintenance that EC2 named and no notice brought
@@ -28,7 +27,6 @@ pub(crate) mod identify;
 pub(crate) mod launch;
 pub(crate) mod lifecycle;
 pub(crate) mod node_claim;
-pub(crate) mod observe;
 pub(crate) mod out_of_service;
 mod pace;
 pub(crate) mod postpone;

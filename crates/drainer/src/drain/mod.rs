@@ -12,7 +12,6 @@
 //! * `transition`: the log's lines about pods
 //! * `side_task`: what is done beside a drain once it is under way
 //! * `dry_run`: what a drain would come to
-//! * `observe`: watching a drain that others do
 //!
 //! This file ties them together and decides nothing itself.
 
@@ -24,7 +23,6 @@ mod kubelet;
 mod list;
 mod look;
 mod newcomers;
-pub(crate) mod observe;
 pub(crate) mod side_task;
 mod transition;
 pub(crate) mod volumes;

@@ -58,21 +58,16 @@ pub(crate) async fn publish_begin(
     tokio::join!(on_the_bus, node_events::tell_begin(begun, pods, &context.settings, client, invocation));
 }
 
-/// Publishes that something blocks a drain, or no longer does: on the event bus; and by the way to the cluster, if there is one,
-/// on the node and on the pods.
+/// Publishes that something blocks a drain, or no longer does: on the event bus, on the node and on the pods.
 pub(crate) async fn publish_blockage(
     so_far: &Publication,
     news: BlockageNews,
     context: &Context,
-    client: Option<&Client>,
+    client: &Client,
     invocation: &Invocation,
 ) {
     let blockage = Blockage::of(so_far, news, invocation.clock);
-    let on_the_node = async {
-        if let Some(client) = client {
-            node_events::tell_blockage(&blockage, &context.settings, client, invocation).await;
-        }
-    };
+    let on_the_node = node_events::tell_blockage(&blockage, &context.settings, client, invocation);
     let now = invocation.clock.now();
     let detail = {
         let mut cut_to_fit = blockage.publication.clone();

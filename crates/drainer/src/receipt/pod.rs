@@ -29,27 +29,6 @@ impl Record {
     }
 }
 
-impl Record {
-    /// Notes what became of the pods of a drain that others did. `goes`: its instance takes along what is left.
-    pub(crate) fn observed(&mut self, report: &DrainReport, goes: bool, ms: impl Fn(Instant) -> i64) {
-        self.drained(report, &ms);
-        self.followed = report.pods.keys().map(|uid| (uid.0.clone(), RequestedBy::Another)).collect();
-        for (record, pod) in self.pods.iter_mut().zip(report.pods.values()) {
-            record.accepted_ms = pod.deletion.map(|deletion| ms(deletion.since));
-            match (record.fate, pod.blocked.last()) {
-                (Fate::Clean | Fate::Clamped, blocker) => {
-                    record.why = blocker.map(|blocker| format!("{blocker} blocked it for a time"));
-                }
-                (Fate::Lost, None) if pod.waits() => record.why = Some("it had not begun to shut down".to_owned()),
-                _ => {}
-            }
-            if record.fate == Fate::Lost && !goes {
-                record.fate = Fate::Remaining;
-            }
-        }
-    }
-}
-
 /// The records of a dry run's pods.
 pub(crate) fn of_preview(preview: &Preview) -> Vec<PodRecord> {
     preview.pods.iter().map(|(uid, pod)| predicted(uid.0.clone(), pod)).collect()

@@ -37,7 +37,6 @@ mod no_leader;
 mod node_events;
 mod not_ours;
 mod notices;
-mod observe;
 mod odd_pods;
 mod overrides;
 mod owners;

@@ -112,10 +112,7 @@ impl Invocations {
             let is_true = match fate {
                 // A watch that broke does not say how a pod went meanwhile, nor does the answer that there is none.
                 "clean" | "clamped" | "forced" if is_watched && self.collected.contains(uid) => {
-                    let is_told_gone = ["gone", "replaced"].iter().any(|answer| pod["answers"][answer].is_u64());
-                    // Who only watches may hear that its node is no more before how the pod went.
-                    let is_observed = receipt["decision"] == "observe";
-                    verdict.excuses("collected before it was watched to the end", is_told_gone, is_observed)
+                    ["gone", "replaced"].iter().any(|answer| pod["answers"][answer].is_u64())
                 }
                 "clean" | "clamped" | "forced" => there.is_none_or(|pod| pod.has_stopped),
                 "lost" => {

@@ -88,11 +88,9 @@ fn a_node_stands_for_its_instance_if_that_goes_soon_and_no_tag_of_ec2_is_asked_f
 fn a_receipt_names_each_decision() {
     let later = Decision::Postpone(Timestamp::UNIX_EPOCH);
     let all = [Decision::Drain, Decision::Cordon, Decision::AwaitReady, Decision::Undo, Decision::OutOfService];
-    let all =
-        all.into_iter().chain([Decision::NodeClaim, Decision::Observe, later, Decision::Ignore(Reason::AutoMode)]);
+    let all = all.into_iter().chain([Decision::NodeClaim, later, Decision::Ignore(Reason::AutoMode)]);
     let names: Vec<_> = all.map(|decision| decision.as_str()).collect();
-    let expected =
-        ["drain", "cordon", "await-ready", "uncordon", "out-of-service", "nodeclaim", "observe", "postpone", "ignore"];
+    let expected = ["drain", "cordon", "await-ready", "uncordon", "out-of-service", "nodeclaim", "postpone", "ignore"];
     assert_eq!(names, expected);
 }
 
@@ -104,26 +102,6 @@ fn a_hook_is_ours_if_the_setting_names_it() {
     assert_eq!(hook("Terminate-LC-Hook", &[]), not_ours("Terminate-LC-Hook"), "EKS' own");
     assert_eq!(hook("drain", &[("SPILLWAY_HOOKS", "drain,other")]), None);
     assert_eq!(hook("spillway", &[("SPILLWAY_HOOKS", "drain")]), not_ours("spillway"));
-}
-
-#[test]
-fn the_hook_of_eks_is_watched_on_its_own_groups_and_left_everywhere_else() {
-    let decision = |hook: &str, managed_by, setting| {
-        let (notice, settings) =
-            (notice(Kind::Terminate, hook), settings(&[("SPILLWAY_MANAGED_NODE_GROUPS", setting)]));
-        assert_eq!(our_hook(&notice, &settings).is_some(), hook == "spillway");
-        let decide = || decide(&notice, &instance(), managed_by, &settings, notice.time);
-        by_setting(&notice, &settings).map_or_else(decide, Decision::Ignore)
-    };
-    let not_ours = |name: &str| Decision::Ignore(Reason::NotOurHook(name.to_owned()));
-    let of_eks = ManagedBy::ManagedNodeGroup;
-    assert_eq!(decision("Terminate-LC-Hook", of_eks, "observe"), Decision::Observe);
-    for others in [ManagedBy::SelfManaged, ManagedBy::Karpenter, ManagedBy::AutoMode] {
-        assert_eq!(decision("Terminate-LC-Hook", others, "observe"), not_ours("Terminate-LC-Hook"));
-    }
-    assert_eq!(decision("Terminate-LC-Hook", of_eks, "gaps"), not_ours("Terminate-LC-Hook"));
-    assert_eq!(decision("logs", of_eks, "observe"), not_ours("logs"));
-    assert_eq!(decision("spillway", of_eks, "observe"), Decision::Drain, "a gap, as with gaps");
 }
 
 #[test]

@@ -10,13 +10,11 @@ use crate::test_support;
 /// A column: its head, an owner, and what the settings say of it.
 type Column = (&'static str, ManagedBy, &'static [(&'static str, &'static str)]);
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 6] = [
     ("self-managed", ManagedBy::SelfManaged, &[]),
     ("managed node group", ManagedBy::ManagedNodeGroup, &[]),
-    ("…, `observe`", ManagedBy::ManagedNodeGroup, &[("SPILLWAY_MANAGED_NODE_GROUPS", "observe")]),
     ("…, `drain`", ManagedBy::ManagedNodeGroup, &[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")]),
     ("Karpenter", ManagedBy::Karpenter, &[]),
-    ("…, `observe`", ManagedBy::Karpenter, &[("SPILLWAY_KARPENTER", "observe")]),
     ("…, `nodeclaim`", ManagedBy::Karpenter, &[("SPILLWAY_KARPENTER", "nodeclaim")]),
     ("Auto Mode", ManagedBy::AutoMode, &[]),
 ];
@@ -40,7 +38,6 @@ fn word(decision: &Decision) -> &'static str {
         Decision::Undo => "undo",
         Decision::OutOfService => "out of service",
         Decision::NodeClaim => "delete the NodeClaim",
-        Decision::Observe => "watch",
         Decision::Postpone(_) => unreachable!("the table knows no time"),
         Decision::Ignore(_) => "–",
     }
@@ -48,7 +45,7 @@ fn word(decision: &Decision) -> &'static str {
 
 /// The table, and below it why each dash is one.
 fn render() -> String {
-    let mut rows = vec![row("notice", &COLUMNS.map(|(name, ..)| name.to_owned())), format!("|{}", " --- |".repeat(9))];
+    let mut rows = vec![row("notice", &COLUMNS.map(|(name, ..)| name.to_owned())), format!("|{}", " --- |".repeat(7))];
     let mut reasons = Vec::new();
     for kind in Kind::ALL {
         let cells = COLUMNS.map(|(_, owner, variables)| {
@@ -67,7 +64,7 @@ fn render() -> String {
     format!("{}\n\n{}\n", rows.join("\n"), reasons.collect::<Vec<_>>().join("\n"))
 }
 
-fn row(first: &str, cells: &[String; 8]) -> String {
+fn row(first: &str, cells: &[String; 6]) -> String {
     format!("| {first} | {} |", cells.join(" | "))
 }
 
