@@ -13,11 +13,6 @@ const MULTI_ATTACH: [&str; 2] = ["ReadWriteMany", "ReadOnlyMany"];
 /// The namespace and the name of a persistent volume claim.
 pub type ClaimName = (String, String);
 
-/// Whether a pod has left that had a volume.
-pub fn one_left_with_claim(pods: &BTreeMap<PodUid, Tracked>) -> bool {
-    pods.values().any(|pod| matches!(pod.state, PodState::Gone { .. }) && !pod.claims.is_empty())
-}
-
 /// The claims of the pods that are on the node still: their volumes are in use.
 pub fn claims_in_use(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
     let there = pods.values().filter(|pod| !matches!(pod.state, PodState::Gone { .. }));
@@ -56,10 +51,8 @@ mod tests {
         let at = Instant::now();
         for (state, has_gone) in [(PodState::Leaving { by: at }, false), (PodState::Gone { at }, true)] {
             let pods = pod(state, &["data"]);
-            assert_eq!(one_left_with_claim(&pods), has_gone);
             let claim = ("shop".to_owned(), "data".to_owned());
             assert_eq!(claims_in_use(&pods).contains(&claim), !has_gone);
-            assert!(!one_left_with_claim(&pod(state, &[])), "it had no volume");
         }
     }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::aws::target_groups;
 use crate::context::{Context, Target};
-use crate::drain::volumes::{Waiting, until_detached};
+use crate::drain::volumes::until_detached;
 use crate::node::ClaimedNode;
 use crate::receipt::AfterDrain;
 
@@ -25,7 +25,7 @@ pub(super) struct Waited {
     pub(super) is_cut_off: bool,
 }
 
-/// Waits for what the settings say, not past `end` and not when there is something to `stop` it.
+/// Waits for volumes and load balancers if a hook of ours holds the instance: not past `end`, and not after `stop`.
 pub(super) async fn wait(
     context: &Context,
     target: &Target<'_>,
@@ -36,15 +36,21 @@ pub(super) async fn wait(
 ) -> Waited {
     let volume_wait = target.attempt.settings().volume_wait;
     let begin = Instant::now();
-    let waiting = if target.attempt.action.is_some() { Waiting::HoldsTheInstance } else { Waiting::IsToldOnly };
+    let is_held = target.attempt.action.is_some() && report.end == DrainEnd::Empty;
     let volumes = async {
         let end = end.min(begin + volume_wait);
-        until_detached(&node.client, &node.claim.node, report, waiting, end, stop.clone()).await
+        if !is_held {
+            return None;
+        }
+        until_detached(&node.client, &node.claim.node, report, end, stop.clone()).await
     };
     let targets = async {
+        if !is_held || context.settings.load_balancers != LoadBalancers::Wait {
+            return None;
+        }
         tokio::select! {
             biased;
-            left = targets_left(context, target, report, end.min(begin + LET_GO_WITHIN)) => left,
+            left = targets_left(context, target, end.min(begin + LET_GO_WITHIN)) => left,
             _ = stop.clone() => None,
         }
         .map(|left| (begin.elapsed(), left))
@@ -63,15 +69,9 @@ pub(super) async fn wait(
     Waited { told, is_cut_off: may_be_left && end <= Instant::now() }
 }
 
-/// Waits for load balancers, if a hook of ours holds the instance. `None`: none knew it, or they cannot be waited for.
-async fn targets_left(context: &Context, target: &Target<'_>, report: &DrainReport, end: Instant) -> Option<usize> {
-    let Target { attempt, instance, cluster, .. } = target;
-    if attempt.action.is_none()
-        || report.end != DrainEnd::Empty
-        || context.settings.load_balancers != LoadBalancers::Wait
-    {
-        return None;
-    }
+/// Waits for load balancers. `None`: none knew the instance, or they cannot be waited for.
+async fn targets_left(context: &Context, target: &Target<'_>, end: Instant) -> Option<usize> {
+    let Target { instance, cluster, .. } = target;
     match target_groups::until_drained(&context.load_balancing, &instance.id, cluster, end).await {
         Ok(left) => {
             if let Some(left @ 1..) = left {

@@ -12,8 +12,8 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::ListParams;
 use kube::core::Request;
 use kube::{Api, Client, ResourceExt};
-use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
-use spillway_core::drain::volumes::{ClaimName, claims_in_use, is_awaited, one_left_with_claim};
+use spillway_core::drain::report::{DrainReport, StopReason};
+use spillway_core::drain::volumes::{ClaimName, claims_in_use, is_awaited};
 use spillway_core::kube::change::Change;
 use spillway_retry::{Backoff, Transient as _};
 use spillway_startup::logs::chain;
@@ -35,29 +35,17 @@ pub(crate) struct Detached {
     pub(crate) left: Option<usize>,
 }
 
-/// For whose sake volumes are waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waiting {
-    /// A hook holds the instance: whoever drained the node, each volume counts.
-    HoldsTheInstance,
-    /// The instance goes when it goes. If no pod that left had a volume, nobody is asked.
-    IsToldOnly,
-}
-
 /// Waits until the volumes that are attached to the node are detached: not past `end`, and not when there is something to
 /// `stop` it. `None`: there was none, or they cannot be waited for.
 pub(crate) async fn until_detached(
     client: &Client,
     node: &str,
     report: &DrainReport,
-    waiting: Waiting,
     end: Instant,
     stop: impl Future<Output = StopReason>,
 ) -> Option<Detached> {
     let begin = Instant::now();
-    let is_asked = waiting == Waiting::HoldsTheInstance || one_left_with_claim(&report.pods);
-    // Of a node that does not answer nobody detaches a volume before its time.
-    if report.end != DrainEnd::Empty || !is_asked || end <= begin {
+    if end <= begin {
         return None;
     }
     let in_use = claims_in_use(&report.pods);

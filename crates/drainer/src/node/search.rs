@@ -9,8 +9,8 @@ use spillway_notice::InstanceId;
 use super::find::in_pages;
 use crate::kube::{ApiError, call, if_found};
 
-/// The instance as its node names it, if the cluster has one: by the names that hold the id, then among the nodes of its zone,
-/// then among all.
+/// The instance as its node names it, if the cluster has one: by the names that hold the id, then among the nodes of its zone.
+/// Without a zone, among all nodes.
 pub(crate) async fn search(
     nodes: &Api<Node>,
     id: &InstanceId,
@@ -24,15 +24,9 @@ pub(crate) async fn search(
             return Ok(Some(instance));
         }
     }
-    let in_zone = zone.map(|zone| format!("topology.kubernetes.io/zone={zone}"));
-    for labels in in_zone.as_deref().into_iter().chain([""]) {
-        let which = ListParams::default().labels(labels);
-        let found = in_pages(nodes, which, |name, provider_id| Instance::of_node(id, name, provider_id)).await?;
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
+    let label_selector = zone.map(|zone| format!("topology.kubernetes.io/zone={zone}"));
+    let which = ListParams { label_selector, ..ListParams::default() };
+    in_pages(nodes, which, |name, provider_id| Instance::of_node(id, name, provider_id)).await
 }
 
 /// The names with the instance's id that EKS gives nodes: the bare id, and with the domain of resource-based naming.

@@ -83,6 +83,17 @@ async fn a_node_by_another_name_is_found_among_those_of_the_zone_that_the_notice
     assert_eq!(instance.private_dns_name.as_deref(), Some(NAMED_BY_DNS));
 }
 
+/// The scripted API server fails a list of all nodes.
+#[tokio::test(start_paused = true)]
+async fn instance_with_a_known_zone_is_searched_in_it_alone() {
+    let mut case = Case::spot();
+    case.notice.zone = Some("us-east-1a".to_owned());
+    let of_zone = call("GET /api/v1/nodes").with("topology.kubernetes.io%2Fzone%3Dus-east-1a");
+    let api = not_by_name().into_iter().chain([of_zone.says(200, list("Node", &[]))]);
+    let context = TestContext::new(&KNOWN, api, [zone_is_down()]);
+    assert!(identified(&context, &case.notice).await.is_err());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_node_of_another_instance_is_not_taken_and_ec2_is_asked_to_the_end() {
     let another = with_provider_id("aws:///us-east-1a/i-0fedcba9876543210");
