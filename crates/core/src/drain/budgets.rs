@@ -6,16 +6,12 @@
 //! its pods is tried every few seconds, each in turn. When somebody has edited it, all of its pods are tried once: what it
 //! allows does not say that unhealthy pods may go now, or which pods it no longer selects.
 //!
-//! When several drains see the same disruption allowed, one of them gets it. A drain that has lost one so waits before it spends
-//! the next, for a different time each, and looks again: by then most see that it is spent.
-//!
 //! Those that are allowed are requested all at once. The API server lets an eviction wait for half a second when the
 //! budget was changed under it (kubernetes, `eviction.go`, `EvictionsRetry`), by another eviction or by the budget's
 //! own controller; one after another these waits add up: fifty pods took 7.9 s instead of 4.4 s.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use kube_core::{Selector, SelectorExt as _};
@@ -34,10 +30,6 @@ const PROBE_EVERY: Duration = Duration::from_secs(5);
 
 /// How many of the budgets of one pod are named: two are one too many, and whoever may create budgets may create very many.
 const NAMED: usize = 4;
-
-/// How long a drain waits at most before it spends a disruption for which it has rivals: time for one of them to be evicted, and
-/// for a watch to tell all the others.
-const RIVALS_WAIT: Duration = Duration::from_millis(300);
 
 /// Whose budgets a watch is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,35 +75,17 @@ struct DisruptionsAllowed {
     pods: usize,
     /// When the budget said so.
     said_at: Instant,
-    /// Since when it has allowed any.
-    allowed_since: Instant,
     probe_at: Instant,
     /// The generation of its specification that its controller has looked at, as far as is known.
     generation: Option<i64>,
     /// Which pods it covers, as far as is known.
     selector: Option<Selector>,
-    /// When an eviction was last requested because the budget allowed one.
-    spent_at: Option<Instant>,
-    /// How often such an eviction was refused: somebody else was faster.
-    lost: u32,
 }
 
 impl DisruptionsAllowed {
     /// Nothing is known of it but that it allows none.
     fn unknown(said_at: Instant, now: Instant) -> Self {
-        let (allowed_since, probe_at) = (said_at, now + PROBE_EVERY);
-        Self { pods: 0, said_at, allowed_since, probe_at, generation: None, selector: None, spent_at: None, lost: 0 }
-    }
-
-    /// From when on what it allows may be spent on that pod.
-    fn spend_from(&self, uid: &PodUid) -> Instant {
-        if self.lost == 0 {
-            return self.allowed_since;
-        }
-        let mut hasher = DefaultHasher::new();
-        (uid, self.lost).hash(&mut hasher);
-        let part = u32::from(u8::try_from(hasher.finish() % 256).unwrap_or(u8::MAX));
-        self.allowed_since + RIVALS_WAIT * part / 256
+        Self { pods: 0, said_at, probe_at: now + PROBE_EVERY, generation: None, selector: None }
     }
 }
 
@@ -130,37 +104,25 @@ impl KnownBudgets {
     /// When [`released`](Self::released) may have something new by the mere passing of time.
     pub fn next_due(&self, pods: &BTreeMap<PodUid, Tracked>, open: OpenTiers) -> Option<Instant> {
         let queues = queues(pods, open).into_iter().filter(|(_, queue)| !queue.blocked.is_empty());
-        let due = queues.filter_map(|(budget, queue)| {
-            let (allowed, (_, first)) = (self.0.get(budget)?, queue.blocked.iter().min()?);
-            let spend = (allowed.pods > queue.requested).then(|| allowed.spend_from(first));
-            Some(spend.map_or(allowed.probe_at, |spend| spend.min(allowed.probe_at)))
-        });
-        due.min()
+        queues.filter_map(|(budget, _)| Some(self.0.get(budget)?.probe_at)).min()
     }
 
     /// How many pods of a budget may be evicted now, beside those whose evictions are under way.
     fn count(&self, budget: &BudgetName, queue: &Queue<'_>, now: Instant) -> usize {
-        let (Some(allowed), Some((_, first))) = (self.0.get(budget), queue.blocked.first()) else { return 0 };
-        let may_spend = allowed.spend_from(first) <= now;
-        let spend = if may_spend { allowed.pods.saturating_sub(queue.requested) } else { 0 };
-        spend.max(usize::from(allowed.probe_at <= now))
+        let Some(allowed) = self.0.get(budget) else { return 0 };
+        allowed.pods.saturating_sub(queue.requested).max(usize::from(allowed.probe_at <= now))
     }
 
     /// Notes that a pod of the budget is being requested to leave.
     pub fn requested(&mut self, budget: &BudgetName, now: Instant) {
         if let Some(allowed) = self.0.get_mut(budget) {
             allowed.probe_at = now + PROBE_EVERY;
-            allowed.spent_at = (allowed.pods > 0).then_some(now);
         }
     }
 
     /// Notes that the budget refused a request of that time. What the budget has said since counts more.
     pub fn refused(&mut self, budget: &BudgetName, requested_at: Instant, now: Instant) {
         let allowed = self.0.entry(budget.clone()).or_insert_with(|| DisruptionsAllowed::unknown(requested_at, now));
-        if allowed.spent_at == Some(requested_at) {
-            allowed.spent_at = None;
-            allowed.lost += 1;
-        }
         if allowed.said_at <= requested_at {
             allowed.pods = 0;
         }
@@ -193,9 +155,6 @@ impl KnownBudgets {
         let name = name(budget)?;
         let allowed = self.0.entry(name.clone()).or_insert_with(|| DisruptionsAllowed::unknown(now, now));
         allowed.selector = budget.spec.selector.clone().and_then(|selector| selector.try_into().ok());
-        if allowed.pods == 0 {
-            allowed.allowed_since = now;
-        }
         allowed.pods = disruptions_allowed(budget);
         allowed.said_at = now;
         let before = allowed.generation;

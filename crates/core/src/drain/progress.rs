@@ -337,7 +337,7 @@ impl Progress {
             }
             _ => {}
         }
-        let named = pod.covered_by(|pod| self.budgets.covering(pod), now);
+        let named = pod.covered_by(|pod| self.budgets.covering(pod));
         self.note(transition);
         self.note(named);
     }
@@ -381,7 +381,7 @@ impl Progress {
             }
         }
         for pod in self.pods.values_mut() {
-            self.transitions.extend(pod.covered_by(|pod| self.budgets.covering(pod), now));
+            self.transitions.extend(pod.covered_by(|pod| self.budgets.covering(pod)));
         }
     }
 

@@ -250,22 +250,16 @@ impl Tracked {
         }
     }
 
-    /// Records which budgets cover it, if it is blocked because there are several. Its eviction is due when only one is left.
-    pub fn covered_by(&mut self, covering: impl FnOnce(&Self) -> Vec<String>, now: Instant) -> Option<Transition> {
+    /// Records the names of the budgets that cover the pod, if several block it.
+    pub fn covered_by(&mut self, covering: impl FnOnce(&Self) -> Vec<String>) -> Option<Transition> {
         let Some(Blocker::SeveralBudgets(before)) = self.blocked.by() else { return None };
         let names = covering(self);
-        let (is_known, was_known) = (names.len() > 1, !before.is_empty());
-        if *before == names || !is_known && !was_known {
+        if names.len() < 2 || *before == names {
             return None;
         }
-        // What is not known is not taken for gone a second time.
-        let by = Blocker::SeveralBudgets(if is_known { names } else { Vec::new() });
+        let by = Blocker::SeveralBudgets(names);
         self.blocked = Blocked::By(by.clone());
-        if is_known {
-            return Some(Transition::Blocked(self.name.clone(), by));
-        }
-        self.release(|by| matches!(by, Blocker::SeveralBudgets(_)), now);
-        None
+        Some(Transition::Blocked(self.name.clone(), by))
     }
 
     /// Records that it has finished: no budget is asked any more whether it may go.
