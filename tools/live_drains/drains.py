@@ -98,10 +98,16 @@ def drain_of(cluster: str, node: Json, pods: list[Json], budgets: list[Json], ev
 
 
 def has_to_leave(pod: Json) -> bool:
-    """A static pod and a DaemonSet's stay on the node."""
-    owners = pod.get("ownerReferences") or []
-    is_of_daemon_set = any(owner.get("controller") and owner.get("kind") == "DaemonSet" for owner in owners)
-    return not is_of_daemon_set and "kubernetes.io/config.mirror" not in (pod.get("annotations") or {})
+    """Static pods, DaemonSets' pods and mount pods stay on the node."""
+    owners, labels, annotations = (pod.get(key) or {} for key in ("ownerReferences", "labels", "annotations"))
+    stays = (
+        any(owner.get("controller") and owner.get("kind") == "DaemonSet" for owner in owners)
+        or annotations.get("cluster-autoscaler.kubernetes.io/daemonset-pod") == "true"
+        or "s3.csi.aws.com/mountpoint-version" in labels
+        or labels.get("app.kubernetes.io/name") == "juicefs-mount"
+        or "kubernetes.io/config.mirror" in annotations
+    )
+    return not stays
 
 
 def _of_this_drain(events: list[Json], node: str, claim: Claim) -> list[Json]:

@@ -131,6 +131,9 @@ class Drains(unittest.TestCase):
             pod("api-0", "api"),
             pod("agent", **daemon),
             pod("static", annotations={"kubernetes.io/config.mirror": "x"}),
+            pod("kruise", annotations={"cluster-autoscaler.kubernetes.io/daemonset-pod": "true"}),
+            pod("mp-1", labels={"s3.csi.aws.com/mountpoint-version": "1.20.0"}),
+            pod("juicefs", labels={"app.kubernetes.io/name": "juicefs-mount"}),
         ]
         found = drain(pods, [budget("web", 0, matchLabels={"app": "web"})], [event("Draining", pods="20")])
         self.assertEqual((found.gone, found.left, found.leaving), (17, 3, 1))

@@ -64,6 +64,10 @@ pub enum Stays {
     Mirror,
     /// Its DaemonSet would put it back at once.
     DaemonSet,
+    /// Its annotation counts it as a DaemonSet's.
+    LikeDaemonSet,
+    /// It serves a volume to other pods of the node, and its CSI driver would put it back.
+    Mount,
     /// Its annotation says so.
     Skipped,
     /// It has been evicted, and its controller has put it back.
@@ -76,6 +80,8 @@ impl Stays {
         match self {
             Self::Mirror => "a static pod of the node",
             Self::DaemonSet => "a DaemonSet's pod",
+            Self::LikeDaemonSet => "its annotation cluster-autoscaler.kubernetes.io/daemonset-pod=true",
+            Self::Mount => "it serves a volume to pods of the node",
             Self::Skipped => "its annotation spillway/drain=skip",
             Self::PutBack => "its controller puts it back on the node",
         }
@@ -101,8 +107,8 @@ pub fn plan(pod: &Pod) -> Option<Planned> {
 fn disposition(pod: &Pod) -> Disposition {
     if has_mirror_annotation(pod) {
         Disposition::Stays(Stays::Mirror)
-    } else if is_of_daemon_set(pod) && !has_finished(pod) {
-        Disposition::Stays(Stays::DaemonSet)
+    } else if let Some(why) = stays_like_daemon_set(pod).filter(|_| !has_finished(pod)) {
+        Disposition::Stays(why)
     } else if is_skipped(pod) {
         Disposition::Stays(Stays::Skipped)
     } else if let Some(by) = &pod.metadata.deletion_timestamp {
@@ -130,6 +136,27 @@ fn has_mirror_annotation(pod: &Pod) -> bool {
 fn is_skipped(pod: &Pod) -> bool {
     let annotations = pod.metadata.annotations.as_ref();
     annotations.and_then(|annotations| annotations.get(annotation::DRAIN)).is_some_and(|asks| asks == "skip")
+}
+
+/// The label of a pod in which Mountpoint for Amazon S3 runs, for the pods of its node (mountpoint-s3-csi-driver, `mppod`).
+const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
+/// The label and its value of a pod in which the client of `JuiceFS` runs (juicefs-csi-driver, `pkg/common`).
+const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
+
+/// Why a pod stays that would be put back at once. A mount pod serves to the end: the kubelet unmounts a volume before it
+/// reports the pod gone that used it.
+fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
+    let says = |annotation| pod.metadata.annotations.as_ref()?.get(annotation).map(String::as_str);
+    let label = |name| pod.metadata.labels.as_ref()?.get(name).map(String::as_str);
+    if is_of_daemon_set(pod) {
+        Some(Stays::DaemonSet)
+    } else if label(MOUNTPOINT_S3).is_some() || label(JUICEFS.0) == Some(JUICEFS.1) {
+        Some(Stays::Mount)
+    } else if says(annotation::DAEMON_SET_POD) == Some("true") {
+        Some(Stays::LikeDaemonSet)
+    } else {
+        None
+    }
 }
 
 /// By kind and group: other groups have kinds called DaemonSet whose pods do leave.
@@ -198,11 +225,39 @@ mod tests {
     }
 
     #[test]
+    fn mount_pod_stays_whatever_its_class() {
+        for labels in [
+            json!({"s3.csi.aws.com/mountpoint-version": "1.20.0", "s3.csi.aws.com/volume-name": "pv"}),
+            json!({"app.kubernetes.io/name": "juicefs-mount"}),
+        ] {
+            for class in [None, Some("mount-s3-critical"), Some("system-node-critical")] {
+                let pod = json!({"metadata": {"labels": labels}, "spec": {"priorityClassName": class}});
+                assert_eq!(disposition_of(pod), Disposition::Stays(Stays::Mount), "{labels}");
+            }
+        }
+        let driver = json!({"metadata": {"labels": {"app.kubernetes.io/name": "juicefs-csi-driver"}}});
+        assert_eq!(disposition_of(driver), Disposition::Leaves);
+    }
+
+    #[test]
+    fn pod_annotated_as_a_daemon_sets_stays() {
+        let annotated = |value: &str| {
+            let mut pod = owned_by("DaemonSet", "apps.kruise.io/v1alpha1");
+            merge(&mut pod, json!({"metadata": {"annotations": {annotation::DAEMON_SET_POD: value}}}));
+            disposition_of(pod)
+        };
+        assert_eq!(annotated("true"), Disposition::Stays(Stays::LikeDaemonSet));
+        assert_eq!(annotated("false"), Disposition::Leaves);
+    }
+
+    #[test]
     fn a_finished_pod_leaves_even_a_daemon_sets() {
+        let mount = json!({"metadata": {"labels": {"app.kubernetes.io/name": "juicefs-mount"}}});
         for phase in ["Succeeded", "Failed"] {
-            let mut pod = owned_by("DaemonSet", "apps/v1");
-            merge(&mut pod, json!({"status": {"phase": phase}}));
-            assert_eq!(disposition_of(pod), Disposition::Leaves);
+            for mut pod in [owned_by("DaemonSet", "apps/v1"), mount.clone()] {
+                merge(&mut pod, json!({"status": {"phase": phase}}));
+                assert_eq!(disposition_of(pod), Disposition::Leaves);
+            }
         }
     }
 

@@ -10,21 +10,16 @@ pub enum Tier {
     Ordinary,
     /// `system-cluster-critical` and `system-node-critical`.
     Critical,
-    /// What serves a volume to others on its node, and what asks to be the last.
+    /// Pods that ask to be the last.
     Last,
 }
 
 const CRITICAL_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
-/// The label of a pod in which Mountpoint for Amazon S3 runs, for the pods of its node (mountpoint-s3-csi-driver, `mppod`).
-const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
-/// The label and its value of a pod in which the client of `JuiceFS` runs (juicefs-csi-driver, `pkg/common`).
-const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
-
 /// A pod's tier.
 pub fn tier(pod: &Pod) -> Tier {
     let class = pod.spec.priority_class_name.as_deref();
-    if asks_to_be_last(pod) || serves_a_volume(pod) {
+    if asks_to_be_last(pod) {
         Tier::Last
     } else if class.is_some_and(|class| CRITICAL_CLASSES.contains(&class)) {
         Tier::Critical
@@ -36,11 +31,6 @@ pub fn tier(pod: &Pod) -> Tier {
 fn asks_to_be_last(pod: &Pod) -> bool {
     let annotations = pod.metadata.annotations.as_ref();
     annotations.and_then(|annotations| annotations.get(DRAIN)).is_some_and(|asks| asks == "last")
-}
-
-fn serves_a_volume(pod: &Pod) -> bool {
-    let Some(labels) = &pod.metadata.labels else { return false };
-    labels.contains_key(MOUNTPOINT_S3) || labels.get(JUICEFS.0).is_some_and(|name| name == JUICEFS.1)
 }
 
 /// Which tiers are requested to leave.
@@ -80,19 +70,6 @@ mod tests {
         assert_eq!([None, Some("high")].map(by_class), [Tier::Ordinary; 2]);
         assert_eq!(CRITICAL_CLASSES.map(|class| by_class(Some(class))), [Tier::Critical; 2]);
         assert!(Tier::Ordinary < Tier::Critical && Tier::Critical < Tier::Last);
-    }
-
-    #[test]
-    fn a_pod_that_serves_a_volume_to_others_leaves_last_whatever_its_class() {
-        for labels in [
-            json!({"s3.csi.aws.com/mountpoint-version": "1.20.0", "s3.csi.aws.com/volume-name": "pv"}),
-            json!({"app.kubernetes.io/name": "juicefs-mount"}),
-        ] {
-            for class in [None, Some("mount-s3-critical"), Some("system-node-critical")] {
-                assert_eq!(tier_of(&json!({"labels": labels}), class), Tier::Last, "{labels}");
-            }
-        }
-        assert_eq!(tier_of(&json!({"labels": {"app.kubernetes.io/name": "juicefs-csi-driver"}}), None), Tier::Ordinary);
     }
 
     #[test]

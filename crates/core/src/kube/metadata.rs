@@ -16,9 +16,11 @@ pub mod annotation {
     pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
     /// The cluster autoscaler's.
     pub const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+    /// The cluster autoscaler's: the pod counts as a DaemonSet's.
+    pub const DAEMON_SET_POD: &str = "cluster-autoscaler.kubernetes.io/daemonset-pod";
     /// Ours: how a pod wants to be drained.
     pub const DRAIN: &str = "spillway/drain";
-    pub const READ: [&str; 4] = [MIRROR, DO_NOT_DISRUPT, SAFE_TO_EVICT, DRAIN];
+    pub const READ: [&str; 5] = [MIRROR, DO_NOT_DISRUPT, SAFE_TO_EVICT, DAEMON_SET_POD, DRAIN];
     /// No value that means anything is longer. What they have in all may be 256 KB.
     pub const LONGEST: usize = 256;
 }

@@ -1,4 +1,4 @@
-//! Pods that leave last, because others live on them or because they ask for it, and pods that are skipped.
+//! Pods that ask to leave last, and pods that stay.
 
 use super::*;
 
@@ -12,28 +12,26 @@ fn asking(name: &str, drain: &str) -> Pod {
     pod
 }
 
-/// A pod of Mountpoint for Amazon S3: what mounts by it gets errors once it has gone.
-fn mount_pod() -> Pod {
-    let mut pod = pod("mp-1", Some("mount-s3-critical"));
+/// A pod of Mountpoint for Amazon S3: pods with its volume get errors once it has gone.
+fn mount_pod(name: &str) -> Pod {
+    let mut pod = pod(name, Some("mount-s3-critical"));
     pod.metadata.labels = Some([("s3.csi.aws.com/mountpoint-version".to_owned(), "1.20.0".to_owned())].into());
     pod
 }
 
 #[test]
-fn a_pod_that_serves_a_volume_leaves_when_all_others_have_gone() {
-    for last in [mount_pod(), asking("mp-1", "last")] {
-        let now = Instant::now();
-        let mut progress =
-            drain(&[last, pod("dns", Some("system-cluster-critical")), pod("web-0", None)], hard(now, 120), now);
-        assert_eq!(names(&progress.requests(now)), ["web-0"]);
-        progress.answered(&uid("web-0"), Answer::Leaving, now);
-        progress.changed(gone("web-0"), now);
-        assert_eq!(names(&progress.requests(now)), ["dns"]);
-        progress.answered(&uid("dns"), Answer::Leaving, now);
-        assert!(progress.requests(now).is_empty(), "one is shutting down");
-        progress.changed(gone("dns"), now);
-        assert_eq!(names(&progress.requests(now)), ["mp-1"]);
-    }
+fn pod_that_asks_to_be_last_leaves_when_others_have_gone() {
+    let now = Instant::now();
+    let mut progress =
+        drain(&[asking("proxy", "last"), pod("dns", Some("system-cluster-critical")), pod("web-0", None)], hard(now, 120), now);
+    assert_eq!(names(&progress.requests(now)), ["web-0"]);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    progress.changed(gone("web-0"), now);
+    assert_eq!(names(&progress.requests(now)), ["dns"]);
+    progress.answered(&uid("dns"), Answer::Leaving, now);
+    assert!(progress.requests(now).is_empty(), "one is shutting down");
+    progress.changed(gone("dns"), now);
+    assert_eq!(names(&progress.requests(now)), ["proxy"]);
 }
 
 /// Critical pods do not wait for such: they serve others, and not those alone.
@@ -41,23 +39,23 @@ fn a_pod_that_serves_a_volume_leaves_when_all_others_have_gone() {
 fn it_waits_for_what_is_blocked_too_until_it_must_leave_itself() {
     let now = Instant::now();
     for (window, asked_s) in [(hard(now, 120), 68), (held_by_hook(now), 548)] {
-        let mut progress = drain(&[mount_pod(), asking("batch-0", "wait")], window, now);
+        let mut progress = drain(&[asking("proxy", "last"), asking("batch-0", "wait")], window, now);
         assert!(progress.requests(now).is_empty());
         let asked = now + seconds(asked_s);
         assert_eq!(progress.next_due(now), Some(asked));
         assert!(progress.requests(asked - Duration::from_millis(1)).is_empty());
-        assert_eq!(names(&progress.requests(asked)), ["mp-1"]);
-        progress.answered(&uid("mp-1"), blocked(), asked);
+        assert_eq!(names(&progress.requests(asked)), ["proxy"]);
+        progress.answered(&uid("proxy"), blocked(), asked);
         let forced = asked + seconds(20);
-        assert_eq!(names(&progress.requests(forced)), ["batch-0", "mp-1"]);
+        assert_eq!(names(&progress.requests(forced)), ["batch-0", "proxy"]);
     }
 }
 
 #[test]
 fn of_an_instance_that_is_going_now_nobody_is_the_last() {
     let now = Instant::now();
-    let mut progress = drain(&[mount_pod(), pod("web-0", None)], soon(now, 120), now);
-    assert_eq!(names(&progress.requests(now)), ["mp-1", "web-0"]);
+    let mut progress = drain(&[asking("proxy", "last"), pod("web-0", None)], soon(now, 120), now);
+    assert_eq!(names(&progress.requests(now)), ["proxy", "web-0"]);
 }
 
 #[test]
@@ -83,6 +81,18 @@ fn a_pod_that_asks_to_be_skipped_is_left_alone_and_not_waited_for_as_long_as_it_
     assert_eq!(names(&progress.requests(now)), ["agent"]);
     progress.answered(&uid("agent"), blocked(), now);
     progress.changed(Change::Seen(Box::new(asking("agent", "skip"))), now);
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
+}
+
+/// JuiceFS makes the next mount pod before it lets the last one go.
+#[test]
+fn mount_pods_keep_no_drain_waiting() {
+    let now = Instant::now();
+    let mut progress = drain(&[mount_pod("mp-1"), pod("web-0", None)], held_by_hook(now), now);
+    assert_eq!(names(&progress.requests(now)), ["web-0"]);
+    progress.answered(&uid("web-0"), Answer::Gone, now);
+    progress.changed(Change::Seen(Box::new(mount_pod("mp-2"))), now);
+    assert!(progress.requests(now).is_empty());
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
