@@ -47,7 +47,7 @@ NUMBERS = (
     (WHAT_HAPPENS, r"each budget is tried every (5 s)", f"{CORE}/drain/budgets.rs", "PROBE_EVERY"),
     (WHAT_HAPPENS, r"or not answered within (2 s)", f"{CORE}/drain/deadline/forcing.rs", "LEAST_PATIENCE"),
     (WHAT_HAPPENS, r"blocked pods are deleted (2 minutes) after the notice", f"{DRAIN}/context/target.rs", "RESPECTED_FOR"),
-    (WHAT_HAPPENS, r"once more, (5 s) later", f"{CORE}/drain/put_back.rs", "PAUSE"),
+    (WHAT_HAPPENS, r"evicted (5 s) after they came", f"{CORE}/drain/returns.rs", "PAUSE"),
     (WHAT_HAPPENS, r"still terminate (five minutes) after its grace", f"{CORE}/drain/progress.rs", "STUCK_AFTER"),
     (WHAT_HAPPENS, r"been gone for (10 s), Spillway watches its node", f"{CORE}/drain/progress.rs", "OVERDUE_AFTER"),
     (WHAT_HAPPENS, r"target groups every (3) to 6 s", f"{DRAIN}/aws/target_groups.rs", "AGAIN_AFTER"),

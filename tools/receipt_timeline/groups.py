@@ -69,7 +69,9 @@ def groups(drain: Drain) -> list[Group]:
     clean = sorted(of[Fate.CLEAN], key=_slowest_first)
     slow = _slow(clean) if len(clean) > MANY else []
     others = [pod for pod in clean if pod not in slow]
-    stayed, blocked, free = (_by_name(of[fate]) for fate in (Fate.STAYED, Fate.WOULD_BE_BLOCKED, Fate.WOULD_LEAVE))
+    stayed, returned, blocked, free = (
+        _by_name(of[fate]) for fate in (Fate.STAYED, Fate.RETURNED, Fate.WOULD_BE_BLOCKED, Fate.WOULD_LEAVE)
+    )
     all_of_them = [
         Group("Would be blocked", "in a dry run: the API server would refuse the eviction", blocked),
         Group("Would leave", "in a dry run: the API server would accept the eviction", free, is_folded=len(free) > MANY),
@@ -80,6 +82,7 @@ def groups(drain: Drain) -> list[Group]:
         Group("Clamped", "gone, with less than the grace period asked for", of[Fate.CLAMPED]),
         Group("Clean, but blocked or last to go", "gone, with the full grace period", slow),
         Group("Clean", "gone, with the full grace period", others, is_folded=len(others) > MANY),
+        Group("Returned", "tolerates the cordon and came after it", returned, is_folded=len(returned) > MANY),
         Group("Stayed", "left alone", stayed, is_folded=len(stayed) > MANY),
     ]
     return [group for group in all_of_them if group.pods]

@@ -19,6 +19,7 @@ DRAWN = {
     "remaining": "M-4,-5L3,0L-4,5",
     "handed-on": "M-4,-5L3,0L-4,5",
     "stayed": "M-5,0H5",
+    "returned": "M-5,0H5M-1,-4L-5,0L-1,4",
     "would-leave": "M-5,0H5M1,-4L5,0L1,4",
     "would-be-blocked": "M-3,-5V5M3,-5V5",
     "done": "M-5,0L-1.5,4L5,-4",

@@ -31,6 +31,7 @@ class Fate(Enum):
     CLAMPED = "clamped"
     FORCED = "forced"
     STAYED = "stayed"
+    RETURNED = "returned"
     REMAINING = "remaining"
     LOST = "lost"
     UNCONFIRMED = "unconfirmed"
@@ -39,8 +40,8 @@ class Fate(Enum):
     WOULD_BE_BLOCKED = "would-be-blocked"
 
 
-# Nothing was done to pods that came to these.
-UNTOUCHED = (Fate.STAYED, Fate.WOULD_LEAVE, Fate.WOULD_BE_BLOCKED)
+# The drain waits for no pod of these fates.
+UNTOUCHED = (Fate.STAYED, Fate.RETURNED, Fate.WOULD_LEAVE, Fate.WOULD_BE_BLOCKED)
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ class Refused(unittest.TestCase):
             notice={"time": "yesterday"},
         )
         self.because(
-            "not a receipt: `pods[0].fate` is 'left', not one of clean, clamped, forced, stayed, remaining, lost, "
-            "unconfirmed, would-leave and would-be-blocked",
+            "not a receipt: `pods[0].fate` is 'left', not one of clean, clamped, forced, stayed, returned, "
+            "remaining, lost, unconfirmed, would-leave and would-be-blocked",
             pods=[{"pod": "shop/web-0", "fate": "left"}],
         )
 

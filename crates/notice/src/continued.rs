@@ -27,9 +27,6 @@ pub struct History {
     pub instance: Option<String>,
     /// The invocations before this one, the first of them first.
     pub earlier: Vec<Earlier>,
-    /// The pods that came back on the node meanwhile, if any did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub put_back: Option<PodsPutBack>,
     /// What has been published of what blocks the drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
@@ -59,26 +56,6 @@ pub enum PublishedBlockage {
     Over,
 }
 
-/// Pods that their controllers put back on the node in earlier invocations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PodsPutBack {
-    /// A pod that was created before then was there when the drain began.
-    pub since: Timestamp,
-    /// By the UID of each owner of which one came back.
-    pub owners: BTreeMap<String, OwnersPods>,
-}
-
-/// The pods of one owner, by their UIDs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnersPods {
-    /// How many of those that were there have left.
-    pub left: usize,
-    /// Those that came back first, and are evicted once more.
-    pub once: Vec<String>,
-    /// Those that came back again, and stay.
-    pub again: Vec<String>,
-}
-
 impl History {
     /// A notice that nobody has worked on yet.
     #[must_use]
@@ -87,7 +64,6 @@ impl History {
             notice,
             instance: None,
             earlier: Vec::new(),
-            put_back: None,
             blockage: None,
             blocked_since: None,
             parked: 0,
@@ -99,6 +75,12 @@ impl History {
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
+    }
+
+    /// Start of the first invocation that got at the node: it claimed the node within seconds.
+    #[must_use]
+    pub fn claimed(&self) -> Option<Timestamp> {
+        self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)
     }
 
     /// The invocation that handed its claim on to this one: those since then did not get at the node.
@@ -132,15 +114,9 @@ impl History {
 
     /// The history that the next invocation gets. Of an invocation that did not get at the pods nothing new is known.
     #[must_use]
-    pub fn with(
-        &self,
-        invocation: Earlier,
-        put_back: Option<PodsPutBack>,
-        blockage: Option<PublishedBlockage>,
-    ) -> Self {
+    pub fn with(&self, invocation: Earlier, blockage: Option<PublishedBlockage>) -> Self {
         let mut history = self.clone();
         history.earlier.push(invocation);
-        history.put_back = put_back.or(history.put_back);
         history.blockage = blockage.or(history.blockage);
         (history.blocked_since, history.parked) = (None, 0);
         history
@@ -152,11 +128,10 @@ impl History {
     pub fn parked_after(
         &self,
         invocation: Earlier,
-        put_back: Option<PodsPutBack>,
         blockage: Option<PublishedBlockage>,
         blocked_since: Option<Timestamp>,
     ) -> Self {
-        let mut history = self.with(invocation, put_back, blockage);
+        let mut history = self.with(invocation, blockage);
         if self.parked > 0
             && let (Some(last), Some(before)) = (history.earlier.pop(), history.earlier.pop())
         {

@@ -31,8 +31,8 @@ impl Rank {
             Fate::Unconfirmed => Self::Unconfirmed,
             Fate::Remaining => Self::Remaining,
             Fate::WouldBeBlocked => Self::Blocked,
-            Fate::Clean | Fate::Stayed | Fate::WouldLeave if pod.refusals() > 0 => Self::Blocked,
-            Fate::Clean | Fate::Stayed | Fate::WouldLeave => Self::Rest,
+            Fate::Clean | Fate::Stayed | Fate::Returned | Fate::WouldLeave if pod.refusals() > 0 => Self::Blocked,
+            Fate::Clean | Fate::Stayed | Fate::Returned | Fate::WouldLeave => Self::Rest,
         }
     }
 }
@@ -112,6 +112,7 @@ mod tests {
                 "clean, and was blocked",
                 "clean",
                 "stayed",
+                "returned",
                 "would-leave"
             ]
         );

@@ -78,6 +78,8 @@ pub enum Fate {
     Forced,
     /// It was left alone.
     Stayed,
+    /// It tolerates the cordon and came after it: not waited for.
+    Returned,
     /// It was still there when the time was up, and the next invocation goes on with it or its instance is kept.
     Remaining,
     /// It was still there when the time was up.
@@ -93,11 +95,12 @@ pub enum Fate {
 
 impl Fate {
     /// Every fate.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Clean,
         Self::Clamped,
         Self::Forced,
         Self::Stayed,
+        Self::Returned,
         Self::Remaining,
         Self::Lost,
         Self::Unconfirmed,
@@ -113,6 +116,7 @@ impl Fate {
             Self::Clamped => "clamped",
             Self::Forced => "forced",
             Self::Stayed => "stayed",
+            Self::Returned => "returned",
             Self::Remaining => "remaining",
             Self::Lost => "lost",
             Self::Unconfirmed => "unconfirmed",

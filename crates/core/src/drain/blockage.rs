@@ -143,7 +143,7 @@ impl Blockage {
 }
 
 fn has_to_leave(pod: &Tracked) -> bool {
-    matches!(pod.state, PodState::Waits { .. } | PodState::Requested)
+    !pod.is_returned && matches!(pod.state, PodState::Waits { .. } | PodState::Requested)
 }
 
 /// Whether something blocks it, also while it is tried whether that is still so.

@@ -191,7 +191,7 @@ pub fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
 fn queues(pods: &BTreeMap<PodUid, Tracked>, open: OpenTiers) -> BTreeMap<&BudgetName, Queue<'_>> {
     let mut queues = BTreeMap::<_, Queue<'_>>::new();
     for (uid, pod) in pods {
-        let Some(budget) = pod.budget() else { continue };
+        let Some(budget) = pod.budget().filter(|_| !pod.is_returned) else { continue };
         match pod.state {
             PodState::Requested => queues.entry(budget).or_default().requested += 1,
             PodState::Waits { due: None } if open.has(pod.tier) => {

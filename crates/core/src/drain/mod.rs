@@ -5,7 +5,7 @@
 //! * `do_not_disrupt`: which pods say that they are not to be disrupted
 //! * `tier`: in which order pods leave
 //! * `plan`: which pods leave, which stay, and why
-//! * `put_back`: which pods their controllers put back
+//! * `returns`: which pods are placed on the node although it is cordoned
 //! * `request`, `answer`: a request that a pod leave, and what the API server answered
 //! * `kubelet`: whether anybody is there to report a pod's end
 //! * `pod`: one pod: its state, what blocks it, what comes next
@@ -30,8 +30,8 @@ pub mod plan;
 pub mod pod;
 pub mod progress;
 pub mod progress_message;
-pub mod put_back;
 pub mod report;
 pub mod request;
+pub mod returns;
 pub mod tier;
 pub mod volumes;

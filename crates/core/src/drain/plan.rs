@@ -70,8 +70,6 @@ pub enum Stays {
     Mount,
     /// Its annotation says so.
     Skipped,
-    /// It has been evicted, and its controller has put it back.
-    PutBack,
 }
 
 impl Stays {
@@ -83,7 +81,6 @@ impl Stays {
             Self::LikeDaemonSet => "its annotation cluster-autoscaler.kubernetes.io/daemonset-pod=true",
             Self::Mount => "it serves a volume to pods of the node",
             Self::Skipped => "its annotation spillway/drain=skip",
-            Self::PutBack => "its controller puts it back on the node",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use spillway_notice::continued::{PodsPutBack, PublishedBlockage};
+use spillway_notice::continued::PublishedBlockage;
 use tokio::time::Instant;
 
 use super::answer::Answer;
@@ -15,13 +15,13 @@ use super::blockage::{Blockage, BlockageNews};
 use super::budgets::{KnownBudgets, WatchScope, namespaces_to_watch};
 use super::deadline::{Deletion, LEAST_PATIENCE, Termination, Window};
 use super::kubelet::Kubelet;
-use super::plan::{Disposition, Planned, PodUid, Stays, plan};
+use super::plan::{Disposition, Planned, PodUid, plan};
 use super::pod::transition::Transition;
 use super::pod::{PodState, Tracked, Unconfirmed};
 use super::progress_message::ProgressMessage;
-use super::put_back::{self, PutBack, Return};
 use super::report::DrainEnd;
 use super::request::{DELETIONS_AT_ONCE, EVICTIONS_AT_ONCE, LeaveRequest, Method};
+use super::returns::{Arrival, Returns};
 use super::tier::{OpenTiers, Tier};
 use crate::clock::Clock;
 use crate::kube::budget::DisruptionBudget;
@@ -52,7 +52,7 @@ pub struct Progress {
     clock: Clock,
     pods: BTreeMap<PodUid, Tracked>,
     budgets: KnownBudgets,
-    put_back: PutBack,
+    returns: Returns,
     blockage: Blockage,
     /// When somebody is to be told how far the drain has come, if anybody is.
     message: Option<ProgressMessage>,
@@ -92,14 +92,14 @@ impl InFlight {
 }
 
 impl Progress {
-    /// A drain that begins with these pods, or goes on with them: some were put back before.
-    pub fn new(pods: &[Pod], put_back: PutBack, window: Window, clock: Clock, now: Instant) -> Self {
+    /// A drain that begins with these pods, or goes on with them.
+    pub fn new(pods: &[Pod], returns: Returns, window: Window, clock: Clock, now: Instant) -> Self {
         let mut progress = Self {
             window,
             clock,
             pods: BTreeMap::new(),
             budgets: KnownBudgets::default(),
-            put_back,
+            returns,
             blockage: Blockage::new(None, None, &BTreeMap::new()),
             message: None,
             in_flight: InFlight::default(),
@@ -110,7 +110,7 @@ impl Progress {
             forbidden: BTreeSet::new(),
         };
         for pod in pods {
-            progress.see(pod, now);
+            progress.see(pod, Returns::listed, now);
         }
         progress
     }
@@ -144,6 +144,7 @@ impl Progress {
         let mut end = DrainEnd::Empty;
         for pod in self.pods.values() {
             match pod.state {
+                _ if pod.is_returned => {}
                 PodState::Stays(_) | PodState::Gone { .. } => {}
                 PodState::Waits { .. } if pod.stays_finished() => {}
                 PodState::Unconfirmed(Unconfirmed::Silent) => end = DrainEnd::Silent,
@@ -159,11 +160,6 @@ impl Progress {
     /// Whether that pod has been seen before.
     pub fn knows(&self, uid: &PodUid) -> bool {
         self.pods.contains_key(uid)
-    }
-
-    /// The pods that came back, if any did, for a later invocation.
-    pub fn put_back(&self) -> Option<PodsPutBack> {
-        self.put_back.so_far(|uid| self.pods.get(uid).is_some_and(Tracked::has_left))
     }
 
     /// The pods, by UID. Of a node that is no more nobody says whether what was leaving has stopped.
@@ -353,8 +349,8 @@ impl Progress {
     /// Takes what the watch of the node's pods saw.
     pub fn changed(&mut self, change: Change<Pod>, now: Instant) {
         match change {
-            Change::Seen(pod) => self.see(&pod, now),
-            Change::Gone(pod) if pod.status.is_collected => self.see(&pod, now),
+            Change::Seen(pod) => self.see(&pod, Returns::came, now),
+            Change::Gone(pod) if pod.status.is_collected => self.see(&pod, Returns::came, now),
             Change::Gone(pod) => {
                 if let Some(uid) = pod.metadata.uid {
                     self.gone(&PodUid(uid), now);
@@ -367,7 +363,7 @@ impl Progress {
                     self.gone(&uid, now);
                 }
                 for pod in &pods {
-                    self.see(pod, now);
+                    self.see(pod, Returns::came, now);
                 }
             }
         }
@@ -385,22 +381,23 @@ impl Progress {
         }
     }
 
-    /// Takes a pod that came while the node was not cordoned.
-    pub fn came_to_uncordoned(&mut self, pod: &Pod, now: Instant) {
-        self.put_back.came_to_uncordoned(pod);
-        self.see(pod, now);
+    /// Notes that the node has been cordoned again, which somebody had uncordoned.
+    pub fn cordoned_again(&mut self, now: Instant) {
+        self.returns.cordoned_again(self.clock.at(now));
     }
 
     /// A pod that is new is planned; one that is known may have begun to leave by itself, or its annotations may have
     /// changed.
-    fn see(&mut self, pod: &Pod, now: Instant) {
+    fn see(&mut self, pod: &Pod, judge: fn(&mut Returns, &Pod, Instant) -> Arrival, now: Instant) {
         let Some(Planned { uid, name, grace, tier, has_finished, disposition }) = plan(pod) else { return };
         if pod.status.is_collected {
             return self.collected(&uid, now);
         }
         if !self.pods.contains_key(&uid) {
             let (claims, labels) = (pod.volume_claims(), pod.metadata.labels.clone().unwrap_or_default());
-            self.first_seen(&uid, pod, Tracked { claims, labels, ..Tracked::new(name, tier, grace, now) }, now);
+            let stays = matches!(disposition, Disposition::Stays(_));
+            let arrival = if stays { Arrival::BeforeCordon } else { judge(&mut self.returns, pod, now) };
+            self.track(&uid, Tracked { claims, labels, ..Tracked::new(name, tier, grace, now) }, arrival);
         }
         let Some(pod) = self.pods.get_mut(&uid) else { return };
         if has_finished && !pod.has_finished {
@@ -410,8 +407,6 @@ impl Progress {
             pod.not_to_be_skipped(now);
         }
         let transition = match disposition {
-            // Whatever is seen of it.
-            _ if pod.state == PodState::Stays(Stays::PutBack) => None,
             Disposition::Stays(why) => {
                 pod.settle(PodState::Stays(why));
                 None
@@ -435,20 +430,18 @@ impl Progress {
         self.note(transition);
     }
 
-    /// A pod that its controller has put back is evicted once more, after a pause; then it stays. Beyond ten more such pods than
-    /// have left, further ones are not tracked.
-    fn first_seen(&mut self, uid: &PodUid, pod: &Pod, mut tracked: Tracked, now: Instant) {
-        let has_left = |uid: &PodUid| self.pods.get(uid).is_some_and(Tracked::has_left);
-        match self.put_back.seen(uid, pod, has_left) {
-            Return::None => {}
-            Return::Once => tracked.state = PodState::Waits { due: Some(now + put_back::PAUSE) },
-            Return::Again => {
-                tracked.state = PodState::Stays(Stays::PutBack);
-                self.transitions.push(Transition::PutBack(tracked.name.clone()));
+    /// Tracks a pod that is new, unless it is one too many.
+    fn track(&mut self, uid: &PodUid, mut pod: Tracked, arrival: Arrival) {
+        match arrival {
+            Arrival::BeforeCordon => {}
+            Arrival::Late { due } => pod.state = PodState::Waits { due: Some(due) },
+            Arrival::Returned { due } => {
+                (pod.is_returned, pod.state) = (true, PodState::Waits { due });
+                self.transitions.push(Transition::Returned(pod.name.clone()));
             }
-            Return::AsOthers => return,
+            Arrival::Surplus => return,
         }
-        self.pods.insert(uid.clone(), tracked);
+        self.pods.insert(uid.clone(), pod);
     }
 
     /// Takes that the garbage collector removes a pod's object: its node is no more, as somebody deleted it, or its instance has

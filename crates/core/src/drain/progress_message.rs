@@ -45,7 +45,7 @@ impl ProgressMessage {
 
 /// How many of the pods that have to leave have gone, and what blocks the first that is blocked.
 pub fn message(pods: &BTreeMap<PodUid, Tracked>) -> String {
-    let leave = || pods.values().filter(|pod| !matches!(pod.state, PodState::Stays(_)));
+    let leave = || pods.values().filter(|pod| !pod.is_returned && !matches!(pod.state, PodState::Stays(_)));
     let gone = leave().filter(|pod| matches!(pod.state, PodState::Gone { .. })).count();
     let blocked = || leave().filter(|pod| pod.waits()).filter_map(|pod| Some((&pod.name, pod.blocked.by()?)));
     let all = leave().count();

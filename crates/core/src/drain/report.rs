@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use spillway_notice::continued::{PodsPutBack, PublishedBlockage};
+use spillway_notice::continued::PublishedBlockage;
 use tokio::time::Instant;
 
 use super::plan::PodUid;
@@ -13,8 +13,6 @@ use super::pod::Tracked;
 pub struct DrainReport {
     /// Every pod that was on the node.
     pub pods: BTreeMap<PodUid, Tracked>,
-    /// Those that came back, if any did.
-    pub put_back: Option<PodsPutBack>,
     /// What has been published of what blocked it.
     pub blockage: Option<PublishedBlockage>,
     /// Why it ended.

@@ -30,13 +30,13 @@ pub(crate) async fn continue_next(
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, action, .. } = attempt;
     let in_short = record.in_short(notice, invocation);
-    let (put_back, blockage) = (record.put_back.clone(), record.blockage);
+    let blockage = record.blockage;
     let history = match record.parked {
         Some(parked) => {
             let blocked_since = parked.blocked_since.map(|since| invocation.clock.at(since));
-            history.parked_after(in_short, put_back, blockage, blocked_since)
+            history.parked_after(in_short, blockage, blocked_since)
         }
-        None => history.with(in_short, put_back, blockage),
+        None => history.with(in_short, blockage),
     };
     let end = invocation.continues_by();
     let (continued, status) =
@@ -74,7 +74,7 @@ pub(crate) async fn out_of_queue(
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, .. } = attempt;
-    let history = history.with(record.in_short(notice, invocation), record.put_back.clone(), record.blockage);
+    let history = history.with(record.in_short(notice, invocation), record.blockage);
     match continuation::invoke_next(&context.itself, &[history], invocation.continues_by()).await {
         Ok(()) => {
             record.step(StepName::HandedOn, invocation.clock.now());

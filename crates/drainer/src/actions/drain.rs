@@ -106,7 +106,6 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         Either::Left((report, _)) => report,
         Either::Right(((), draining)) => draining.await,
     };
-    record.put_back.clone_from(&report.put_back);
     record.blockage = report.blockage;
     record.begin = publish::begin(claim, attempt.history, &side_task);
     let let_go = async {

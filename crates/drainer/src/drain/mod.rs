@@ -41,9 +41,9 @@ use spillway_core::drain::ending::Ending;
 use spillway_core::drain::kubelet::Kubelet;
 use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::progress::Progress;
-use spillway_core::drain::put_back::PutBack;
 use spillway_core::drain::report::{DrainEnd, DrainReport, Parked, StopReason};
 use spillway_core::drain::request::Method;
+use spillway_core::drain::returns::Returns;
 use spillway_core::kube::change::Change;
 use spillway_core::kube::pod::Pod;
 use spillway_notice::continued::History;
@@ -115,12 +115,14 @@ impl<'a> Drain<'a> {
     ) -> Self {
         let ClaimedNode { claim, client } = node;
         let now = Instant::now();
-        let put_back = PutBack::of(&listed.items, history.put_back.as_ref(), clock.at(claim_began));
+        let claimed = history.claimed().unwrap_or_else(|| clock.at(claim_began));
+        let returns =
+            if claim.denied().is_some() { Returns::to_uncordoned(claimed) } else { Returns::since(claimed) };
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {
             node,
             window,
-            progress: Progress::new(&listed.items, put_back, window, clock, now + head_start)
+            progress: Progress::new(&listed.items, returns, window, clock, now + head_start)
                 .with_blockage(history.blockage, history.blocked_since.map(|since| clock.instant(since))),
             ending: Ending::after_claim(now),
             requests: FuturesUnordered::new(),
@@ -225,18 +227,14 @@ impl<'a> Drain<'a> {
             biased;
             Some((uid, answer)) = self.requests.next() => self.progress.answered(&uid, answer, Instant::now()),
             event = next_event(&mut self.pods) => self.take(event),
-            came = self.newcomers.next() => match came {
-                Came::ToCordoned(pods) => {
-                    for pod in pods {
-                        self.progress.changed(Change::Seen(Box::new(pod)), Instant::now());
-                    }
+            Came { pods, is_cordoned_again } = self.newcomers.next() => {
+                if is_cordoned_again {
+                    self.progress.cordoned_again(Instant::now());
                 }
-                Came::ToUncordoned(pods) => {
-                    for pod in pods {
-                        self.progress.came_to_uncordoned(&pod, Instant::now());
-                    }
+                for pod in pods {
+                    self.progress.changed(Change::Seen(Box::new(pod)), Instant::now());
                 }
-            },
+            }
             (scope, change) = self.budgets.next() => self.progress.budgets_changed(&scope, change, Instant::now()),
             observed = next_observed(&mut self.kubelet) => self.progress.kubelet_seen(observed, Instant::now()),
             () = side_task.go_on(), if is_side_task_due => {}
@@ -268,7 +266,6 @@ impl<'a> Drain<'a> {
     fn report(self, end: DrainEnd) -> DrainReport {
         let ended_at = Instant::now();
         DrainReport {
-            put_back: self.progress.put_back(),
             blockage: self.progress.published_blockage(),
             pods: self.progress.into_pods(),
             end,

@@ -31,10 +31,10 @@ struct Look {
 }
 
 /// The pods that have come to the claimed node.
-pub(super) enum Came {
-    ToCordoned(Vec<Pod>),
-    /// Somebody had uncordoned it. It is cordoned again.
-    ToUncordoned(Vec<Pod>),
+pub(super) struct Came {
+    pub(super) pods: Vec<Pod>,
+    /// Somebody had uncordoned it.
+    pub(super) is_cordoned_again: bool,
 }
 
 impl<'a> Newcomers<'a> {
@@ -94,10 +94,14 @@ impl<'a> Newcomers<'a> {
             Looked::Anothers => {
                 self.is_anothers = true;
                 self.held.clear();
-                Came::ToCordoned(Vec::new())
+                Came { pods: Vec::new(), is_cordoned_again: false }
             }
-            Looked::Claimed { cordoned_again: false } => Came::ToCordoned(self.held.drain(..about).collect()),
-            Looked::Claimed { cordoned_again: true } => Came::ToUncordoned(std::mem::take(&mut self.held)),
+            Looked::Claimed { cordoned_again: false } => {
+                Came { pods: self.held.drain(..about).collect(), is_cordoned_again: false }
+            }
+            Looked::Claimed { cordoned_again: true } => {
+                Came { pods: std::mem::take(&mut self.held), is_cordoned_again: true }
+            }
         }
     }
 }
@@ -120,8 +124,9 @@ mod tests {
             let seen = Change::Seen(serde_json::from_value(pod(name)).unwrap());
             assert!(newcomers.hold(seen, |_| false).is_none(), "it waits");
         }
-        let Came::ToCordoned(pods) = newcomers.next().await else { panic!("nobody uncordoned it") };
-        let names: Vec<_> = pods.iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
+        let came = newcomers.next().await;
+        assert!(!came.is_cordoned_again);
+        let names: Vec<_> = came.pods.iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
         assert_eq!(names, ["a", "b"]);
     }
 }

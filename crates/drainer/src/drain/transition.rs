@@ -12,9 +12,9 @@ pub(super) fn log(transition: Transition) {
             "forced pod {pod} to leave, which is blocked by {by}: any later, and it would not shut down cleanly"
         ),
         Transition::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
-        Transition::PutBack(pod) => tracing::warn!(
+        Transition::Returned(pod) => tracing::warn!(
             pod.name = %pod,
-            "pod {pod} stays: its controller puts it back on the node"
+            "pod {pod} tolerates the cordon and came after it: not waiting for it"
         ),
         Transition::Unconfirmed(pod, why) => tracing::warn!(
             pod.name = %pod,
@@ -64,7 +64,7 @@ mod tests {
             Transition::Evicted(pod()),
             Transition::Forced(pod(), budget()),
             Transition::Gone(pod()),
-            Transition::PutBack(pod()),
+            Transition::Returned(pod()),
             Transition::Unconfirmed(pod(), Unconfirmed::Silent),
             Transition::Failed(pod(), why()),
             Transition::Forbidden(why()),

@@ -57,7 +57,7 @@ pub(super) fn gone() -> PodState {
 /// A drain that has just ended so.
 pub(super) fn drain_report(pods: BTreeMap<PodUid, Tracked>, end: DrainEnd) -> DrainReport {
     let now = tokio::time::Instant::now();
-    DrainReport { pods, put_back: None, blockage: None, end, over_at: now, ended_at: now, blind: None }
+    DrainReport { pods, blockage: None, end, over_at: now, ended_at: now, blind: None }
 }
 
 fn invocation() -> Invocation {

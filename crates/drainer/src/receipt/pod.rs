@@ -41,6 +41,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
     let forced = history.is_forced();
     let (fate, why) = match pod.state {
         PodState::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
+        _ if pod.is_returned => (Fate::Returned, Some("it tolerates the cordon, and came after it".to_owned())),
         PodState::Gone { .. } if forced => (Fate::Forced, pod.blocked.last().map(blocked)),
         PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
         PodState::Unconfirmed(why) => (Fate::Unconfirmed, Some(why.as_str().to_owned())),

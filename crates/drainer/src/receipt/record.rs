@@ -12,7 +12,7 @@ use spillway_core::drain::report::Parked;
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::Claim;
-use spillway_notice::continued::{PodsPutBack, PublishedBlockage};
+use spillway_notice::continued::PublishedBlockage;
 use spillway_notice::{Hook, Notice};
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
 use spillway_settings::{Overrides, Settings};
@@ -53,8 +53,6 @@ pub(crate) struct Record {
     pub(crate) pods: Vec<PodRecord>,
     /// Whose request each pod followed that had to leave, by its UID.
     pub(crate) followed: BTreeMap<String, RequestedBy>,
-    /// Those that came back, for a later invocation.
-    pub(crate) put_back: Option<PodsPutBack>,
     /// What has been published of what blocked it, for a later invocation.
     pub(crate) blockage: Option<PublishedBlockage>,
     /// What a later invocation has to know of the drain, if it is parked.

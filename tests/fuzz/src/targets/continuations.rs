@@ -14,13 +14,7 @@ pub(super) const TARGET: Target = Target {
     seeds: || {
         let events = seeds::events_as_values();
         let own = events.iter().filter_map(|event| KEYS.iter().find_map(|key| event.get(key)));
-        let mut own: Vec<Value> = own.cloned().collect();
-        // The samples have none that came back.
-        let owners = json!({"owner-1": {"left": 2, "once": ["pod-1"], "again": ["pod-2"]}});
-        let mut put_back = own[0].clone();
-        put_back["put_back"] = json!({"since": "2026-11-21T03:12:00Z", "owners": owners});
-        own.push(put_back);
-        own.iter().map(Value::to_string).collect()
+        own.map(Value::to_string).collect()
     },
     examine: |input| {
         if let Ok(data) = serde_json::from_slice::<Value>(input) {

@@ -123,9 +123,9 @@ impl Hooks {
         let leave = facts.clusters.pods_on(node).filter(|pod| {
             let app = &facts.plan.apps[pod.app];
             let returns = app.tolerates || self.uncordoned.contains(node);
-            let is_put_back = returns && pod.created >= claimed - SignedDuration::from_secs(5);
-            let is_put_back = is_put_back || facts.plan.may_stay_open();
-            let stays = app.stays() || pod.has_stopped || is_put_back;
+            let is_returned = returns && pod.created >= claimed - SignedDuration::from_secs(5);
+            let is_returned = is_returned || facts.plan.may_stay_open();
+            let stays = app.stays() || pod.has_stopped || is_returned;
             !stays && pod.created < seen
         });
         leave.map(|pod| pod.uid.as_str()).collect()

@@ -141,13 +141,13 @@ impl Invocations {
         let app = &facts.plan.apps[known.app];
         match pod["fate"].as_str().unwrap_or_default() {
             "stayed" => {
-                let may_return = app.tolerates || self.is_uncordoned || facts.plan.may_stay_open();
                 let uid = pod["uid"].as_str().unwrap_or_default();
                 let node = facts.clusters.place_of(uid).and_then(|node| facts.clusters.node(&node));
                 let is_given_back =
                     node.is_some_and(|node| node["metadata"]["annotations"]["spillway/claim"].is_null());
-                app.stays() || may_return || app.finalizer || receipt["ending"] == "ignored" || is_given_back
+                app.stays() || app.finalizer || receipt["ending"] == "ignored" || is_given_back
             }
+            "returned" => app.tolerates,
             // Of one that had stopped before it was seen, nobody knows how long it had; nor of one that another had leave meanwhile.
             "clean" if !app.finalizer => {
                 let is_others = !self.clamped.contains(&(by, pod["uid"].as_str().unwrap_or_default().to_owned()));
@@ -170,7 +170,7 @@ impl Invocations {
     fn names_all(&self, by: AttemptId, receipt: &Value, seen: Timestamp, facts: &Facts<'_>, verdict: &mut Verdict) {
         let told: BTreeSet<_> =
             receipt["pods"].as_array().into_iter().flatten().map(|pod| pod["uid"].as_str()).collect();
-        // What its controller puts back, an earlier invocation may have named.
+        // A pod that returned, an earlier invocation may have named.
         let is_open = self.is_uncordoned || facts.plan.may_stay_open();
         let returns = |pod: &Known| facts.plan.apps[pod.app].tolerates || is_open;
         let is_of = |pod: &Known| Some(&*pod.instance) == facts.instance(by) && pod.came <= seen && !returns(pod);

@@ -78,8 +78,8 @@ pub(crate) enum Invariant {
     RequestsAreBounded,
     /// A pod that asks to be skipped is left alone; one that asks to be last does not leave before others, unless it must.
     OrderIsKept,
-    /// For one notice the pods of an app that its controller puts back are evicted three times each at most.
-    PutBackIsLeft,
+    /// For one notice the pods of an app that return are evicted in a few rounds.
+    ReturnsAreBounded,
     /// Of planned drains no more go on at once than the limit, and each is over when its maintenance starts.
     PaceIsKept,
     /// A pod that may leave is requested to, soon.

@@ -22,6 +22,8 @@ const LATE_AT_FIRST: SignedDuration = SignedDuration::from_secs(LEAST_WINDOW_S +
 const ASKED_BEFORE: SignedDuration = SignedDuration::from_secs(15);
 /// How long a node is missed before it is taken for dead.
 const DEAD_AFTER: SignedDuration = SignedDuration::from_mins(1);
+/// Most rounds in which an attempt evicts the pods of an app: at once, then after pauses of 5 s that double, for 15 minutes.
+const MOST_ROUNDS: usize = 8;
 /// How long it takes at most from a notice to the first evictions, when nothing is out of order.
 const BEGINS_WITHIN: SignedDuration = SignedDuration::from_secs(25);
 
@@ -38,7 +40,7 @@ pub(super) struct LeavingPods {
     asked: BTreeMap<String, Timestamp>,
     /// The pods that were evicted for each notice, by its event's id, its instance and their app.
     evicted: BTreeMap<(String, Option<String>, usize), BTreeSet<String>>,
-    /// How often people have uncordoned the node of each instance: what comes then has not been put back.
+    /// How often people have uncordoned the node of each instance: pods that come then do not return.
     uncordoned: BTreeMap<String, usize>,
     /// When the node of each instance was opted out.
     opted_out: BTreeMap<String, Timestamp>,
@@ -188,19 +190,15 @@ impl LeavingPods {
             return;
         }
         let notice = &facts.lambda.attempt(by).notice()["id"];
-        // Each of Lambda's retries, and each delivery but the first, of the notice or of its continuation, counts for itself.
-        let attempts: Vec<_> =
-            facts.lambda.attempts().iter().filter(|attempt| attempt.notice()["id"] == *notice).collect();
-        let events: BTreeSet<_> = attempts.iter().map(|attempt| attempt.event.to_string()).collect();
-        let beginnings = 1 + attempts.len() - events.len();
+        // No attempt knows the rounds of another.
+        let attempts = facts.lambda.attempts().iter().filter(|attempt| attempt.notice()["id"] == *notice).count();
         let uncordoned = facts.instance(by).and_then(|instance| self.uncordoned.get(instance)).copied();
-        let beginnings = beginnings + uncordoned.unwrap_or_default();
+        let beginnings = attempts + uncordoned.unwrap_or_default();
         let evicted = self.evicted.entry((notice.to_string(), facts.instance(by).map(str::to_owned), app)).or_default();
         evicted.insert(uid.to_owned());
         let (evicted, pods) = (evicted.len(), facts.plan.apps[app].pods);
-        // A pod that comes in the moment of the first eviction, or of handing on, is none that came back.
-        let most = 3 * pods * beginnings + events.len();
-        verdict.holds(Invariant::PutBackIsLeft, evicted <= most, || {
+        let most = MOST_ROUNDS * pods * beginnings;
+        verdict.holds(Invariant::ReturnsAreBounded, evicted <= most, || {
             format!("{by} evicts a {evicted}th pod of app {app}, which has {pods}")
         });
     }

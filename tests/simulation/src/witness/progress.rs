@@ -127,7 +127,7 @@ impl Progress {
         let there: Vec<&Pod> = there.into_iter().filter(|pod| !apps[pod.app].stays() && !pod.has_stopped).collect();
         let keeps_volumes = node.is_some_and(|node| facts.clusters.keeps_volumes(node));
         let end = (node.is_some() && there.is_empty() && !keeps_volumes).then_some(Owed::End);
-        // What its controller puts back may stay.
+        // A pod that returns may stay.
         let returns = |pod: &Pod| apps[pod.app].tolerates || facts.plan.may_stay_open();
         let known = |pod: &&&Pod| self.came.get(&pod.uid).is_none_or(|came| *came + KNOWN_AFTER <= now);
         let stay: Vec<_> = there.iter().filter(|pod| pod.deletion.is_none() && !returns(pod)).filter(known).collect();

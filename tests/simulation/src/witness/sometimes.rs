@@ -155,6 +155,7 @@ pub const SOMETIMES: &[&str] = &[
     "fate forced",
     "fate lost",
     "fate remaining",
+    "fate returned",
     "fate stayed",
     "fate unconfirmed",
     "fate would-be-blocked",

@@ -47,6 +47,8 @@ pub struct Tracked {
     pub labels: BTreeMap<String, String>,
     /// Nothing of it runs any more.
     pub has_finished: bool,
+    /// Tolerates the cordon and came after it: not waited for, never forced.
+    pub is_returned: bool,
     pub state: PodState,
     /// What keeps it from leaving, or did.
     pub blocked: Blocked,
@@ -113,6 +115,7 @@ impl Tracked {
             claims: Vec::new(),
             labels: BTreeMap::new(),
             has_finished: false,
+            is_returned: false,
             state: PodState::Waits { due: Some(now) },
             blocked: Blocked::Never,
             failures: None,
@@ -128,7 +131,7 @@ impl Tracked {
 
     /// Whether it has yet to leave, or is on its way out.
     pub fn has_to_leave(&self) -> bool {
-        matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
+        !self.is_returned && matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
     }
 
     /// How long it needs to leave: its grace, and what is kept for its volumes. Whether they can be attached to several nodes at
@@ -153,14 +156,6 @@ impl Tracked {
         self.blocked.by().and_then(Blocker::budget)
     }
 
-    /// Whether it has left, is about to, or has been requested to without anything blocking it since.
-    pub fn has_left(&self) -> bool {
-        match self.state {
-            PodState::Requested | PodState::Leaving { .. } | PodState::Unconfirmed(_) | PodState::Gone { .. } => true,
-            PodState::Waits { .. } | PodState::Stays(_) => false,
-        }
-    }
-
     /// When and how it is to be requested to leave by the mere passing of time. Only a pod that something blocks is
     /// forced, and only when respecting that any longer would cost it its clean shutdown: never one that has finished.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
@@ -168,7 +163,7 @@ impl Tracked {
         // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
         let has_failed_deletion = self.failures.is_some() && self.history.last_method() == Some(Method::Delete);
         let forced = match self.blocked.by() {
-            Some(_) if !has_failed_deletion && !self.has_finished => window.forced_from(self.needs(window)),
+            Some(_) if !has_failed_deletion && !self.has_finished && !self.is_returned => window.forced_from(self.needs(window)),
             _ => None,
         };
         let forced = forced.map(|from| from.max(self.not_deleted_before()));

@@ -13,8 +13,8 @@ pub enum Transition {
     Forced(PodName, Blocker),
     /// The pod has gone.
     Gone(PodName),
-    /// The pod's controller has put it back for the second time.
-    PutBack(PodName),
+    /// The pod tolerates the cordon, and came after it.
+    Returned(PodName),
     /// The pod was shutting down, and is not waited for any longer.
     Unconfirmed(PodName, Unconfirmed),
     /// Something blocks the pod; logged once for each pod and blocker.

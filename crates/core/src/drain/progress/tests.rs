@@ -13,7 +13,7 @@ mod model;
 mod order;
 mod others;
 mod parked;
-mod put_back;
+mod returns;
 mod silent;
 mod waiting;
 
@@ -40,7 +40,7 @@ fn clock() -> Clock {
 }
 
 fn drain(pods: &[Pod], window: Window, now: Instant) -> Progress {
-    Progress::new(pods, PutBack::of(pods, None, clock().at(now)), window, clock(), now)
+    Progress::new(pods, Returns::since(clock().at(now)), window, clock(), now)
 }
 
 fn gone(name: &str) -> Change<Pod> {

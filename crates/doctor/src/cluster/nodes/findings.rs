@@ -176,8 +176,8 @@ impl Telling<'_> {
 
     fn tolerates_cordon(&self, workload: &Workload) -> Finding {
         let what = format!(
-            "{} tolerates the cordon: the scheduler may put its replacement on the node that is drained, and one that comes back for \
-             the second time stays there and is lost with the instance",
+            "{} tolerates the cordon: the scheduler may put its replacement on the node that is drained, where nothing waits for it \
+             and it goes down with the instance",
             self.pods()
         );
         let to_do = "let it tolerate what it has to only, and not node.kubernetes.io/unschedulable";

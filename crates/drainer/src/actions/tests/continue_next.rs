@@ -5,7 +5,6 @@ use serde_json::json;
 use spillway_core::drain::report::Parked;
 use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
-use spillway_notice::continued::{OwnersPods, PodsPutBack};
 use tokio::time::Instant;
 
 use crate::actions::continue_next::continue_next;
@@ -37,18 +36,6 @@ async fn what_is_left_goes_to_the_next_invocation_with_what_this_one_was() {
     let event = invoked().with("r-1").with("e-1");
     let (outcome, hook) = invoked_next(Case::spot(), [event]).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_next_invocation_gets_which_pods_came_back() {
-    let context = TestContext::new(&[], [], [invoked().with("put_back").with("uid-back")]);
-    let pods = OwnersPods { left: 1, once: vec!["uid-back".to_owned()], again: Vec::new() };
-    let owners = [("rs".to_owned(), pods)].into();
-    let put_back = PodsPutBack { since: Timestamp::UNIX_EPOCH, owners };
-    let mut record = Record { put_back: Some(put_back), ..Record::default() };
-    let case = Case::spot();
-    let attempt = case.attempt(&context).await;
-    continue_next(&context, &attempt, &unfinished(), &mut record).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -223,7 +223,7 @@ async fn others_are_told_that_a_drain_is_over_by_whoever_holds_its_claim_while_i
         let attempt = case.attempt(&context).await;
         let (pods, over_at, ended_at) = (BTreeMap::new(), now, now);
         let node = ClaimedNode { claim: claimed_by(holder), client: client(&context).await };
-        let report = DrainReport { pods, put_back: None, blockage: None, end, over_at, ended_at, blind: None };
+        let report = DrainReport { pods, blockage: None, end, over_at, ended_at, blind: None };
         pace::end(&attempt, &node, &report).await;
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>>
             (EventSeverity::Warning, "Forced", format!("made to leave although {}, {}", pod.why(), grace(pod)))
         }
         Fate::Unconfirmed => (EventSeverity::Warning, "Unconfirmed", format!("told to leave; {}", pod.why())),
-        Fate::Stayed | Fate::WouldLeave | Fate::WouldBeBlocked => return None,
+        Fate::Stayed | Fate::Returned | Fate::WouldLeave | Fate::WouldBeBlocked => return None,
     };
     let note = format!("drain of node {} ({}): {what}", drain.node, drain.kind.as_str());
     let at = pod.gone_ms.map(|at_ms| drain.at(at_ms));

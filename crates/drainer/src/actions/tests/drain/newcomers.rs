@@ -1,32 +1,40 @@
-//! Pods that come to the node after its pods were listed, or come back.
+//! Pods that come to the node after its pods were listed.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use spillway_notice::Kind;
-use spillway_notice::continued::{OwnersPods, PodsPutBack};
+use spillway_notice::continued::Earlier;
+use spillway_receipt::Fate;
 
 use super::{claim, drained, eviction, gone, pods, watch};
 use crate::actions::drain::drain;
 use crate::receipt::record::Record;
-use crate::test_support::api_server::{NODE_PATH, claimed, list, no_volumes, node, pod, status, watched};
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, no_volumes, node, pod, status, watched};
 use crate::test_support::aws::{completed, group_described, hook_described};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::call;
 
+/// The pod of that name, which tolerates the cordon and was created that many seconds after the notice.
+fn tolerant(name: &str, created_s: i64) -> Value {
+    let mut pod = pod(name);
+    pod["metadata"]["creationTimestamp"] = json!(Timestamp::from_second(created_s).unwrap());
+    pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
+    pod
+}
+
+/// Any eviction would fail the test.
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_came_back_twice_before_is_left_in_the_next_invocation_too_and_continued() {
-    let mut back = pod("back");
-    back["metadata"]["creationTimestamp"] = json!("1970-01-01T00:00:00Z");
-    let listed = call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[back]));
+async fn returned_pod_of_an_earlier_invocation_is_not_waited_for() {
+    let listed = call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[tolerant("back", 0)]));
     let context = TestContext::new(&[], [claim(), listed, watch().streams(&[])], []);
     let (mut case, mut record) = (Case::spot(), Record::default());
-    let pods = OwnersPods { left: 1, once: vec!["uid-once".to_owned()], again: vec!["uid-back".to_owned()] };
-    let owners = [("rs".to_owned(), pods)].into();
-    case.history.put_back = Some(PodsPutBack { since: Timestamp::UNIX_EPOCH, owners });
+    let from = Timestamp::from_second(-60).unwrap();
+    let node = Some(NODE.to_owned());
+    case.history.earlier = vec![Earlier { request_id: "r-0".to_owned(), from, to: from, node, pods: [].into() }];
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
     assert_eq!(outcome, drained(0));
-    assert_eq!(record.put_back, case.history.put_back);
+    assert_eq!(record.pods[0].fate, Fate::Returned);
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,22 +95,6 @@ async fn a_list_that_comes_late_is_used_only_if_the_node_is_still_the_claimed_on
         let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
         assert_eq!(outcome, drained(moved));
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pod_that_was_created_while_the_list_was_awaited_has_come_back() {
-    let mut back = pod("b");
-    back["metadata"]["creationTimestamp"] = json!("1970-01-01T00:00:05Z");
-    let look = || call(format!("GET {NODE_PATH}")).says(200, node());
-    let has_gone = |name| eviction(name).says(404, status(404, "NotFound", "pods"));
-    let streamed = watch().streams(&[watched("ADDED", &back)]);
-    let calls =
-        [claim(), call("GET /api/v1/pods"), pods(&["a"]), look(), has_gone("a"), streamed, look(), has_gone("b")];
-    let context = TestContext::new(&[], calls, []);
-    let (case, mut record) = (Case::spot(), Record::default());
-    let attempt = case.attempt(&context).await;
-    drain(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert_eq!(record.put_back.unwrap().owners["rs"].once, ["uid-b"]);
 }
 
 #[tokio::test(start_paused = true)]
