@@ -43,7 +43,7 @@ impl Answer {
     /// What the receipt calls it.
     pub fn name(&self, method: Method) -> &'static str {
         match (self, method) {
-            (Self::Leaving, Method::Evict | Method::EvictAnyway) => "evicted",
+            (Self::Leaving, Method::Evict) => "evicted",
             (Self::Leaving, Method::Delete) => "deleted",
             (Self::Gone, _) => "gone",
             (Self::Replaced, _) => "replaced",

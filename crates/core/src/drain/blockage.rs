@@ -37,7 +37,7 @@ pub struct BlockedPod {
     pub uid: PodUid,
     pub name: PodName,
     pub by: Blocker,
-    /// From when on it is forced; absent: nothing forces it.
+    /// When its annotation ends, or from when on it is forced; absent: never.
     pub until: Option<Instant>,
     /// The grace period that it asks for.
     pub grace: Duration,
@@ -153,7 +153,7 @@ fn is_blocked(pod: &Tracked) -> bool {
 
 fn blocked(uid: &PodUid, pod: &Tracked, window: Window) -> Option<BlockedPod> {
     let by = pod.blocked.by().filter(|_| has_to_leave(pod))?.clone();
-    let until = window.forced_from(pod.grace);
+    let until = pod.blocked_until(window);
     Some(BlockedPod { uid: uid.clone(), name: pod.name.clone(), by, until, grace: pod.grace })
 }
 

@@ -4,9 +4,9 @@
 //! * `forcing`: when a pod is asked, and when it is deleted although something blocks it
 //!
 //! The rule, for an instance that goes at a known time whatever we do: a pod leaves by eviction,
-//! with its own grace period as long as that fits and with what is left when it does not. What
-//! blocks it (a PodDisruptionBudget, or its do-not-disrupt annotation) is respected until respecting
-//! it any longer would cost the pod its clean shutdown; then the pod is deleted. The end of a hook's
+//! with its own grace period as long as that fits and with what is left when it does not. A
+//! PodDisruptionBudget is respected until that would cost the pod its clean shutdown; then the pod is
+//! deleted. A do-not-disrupt annotation ends before, so that a budget has time. The end of a hook's
 //! longest wait is such a time, because the instance goes then as well; but it clamps no grace.
 //!
 //! An instance that is going at a time that nobody knows gives no reason to take grace from a pod: a replacement starts when
@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub use forcing::LEAST_PATIENCE;
 pub use grace::{Deletion, Grace};
 
 /// What is kept before the instance goes: a kubelet tells the API server within a second or so that its pods have stopped,

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::answer::Answer;
 use super::blockage::{Blockage, BlockageNews};
 use super::budgets::{KnownBudgets, WatchScope, namespaces_to_watch};
-use super::deadline::{Deletion, LEAST_PATIENCE, Termination, Window};
+use super::deadline::{Deletion, Termination, Window};
 use super::kubelet::Kubelet;
 use super::plan::{Disposition, Planned, PodUid, plan};
 use super::pod::transition::Transition;
@@ -199,7 +199,6 @@ impl Progress {
             }
             let patience = match method {
                 Method::Evict => window.patience(pod.needs(window), now),
-                Method::EvictAnyway => Some(LEAST_PATIENCE),
                 Method::Delete => None,
             };
             pod.request(method, grace, now);
@@ -420,7 +419,7 @@ impl Progress {
             }
             Disposition::DoNotDisrupt(do_not_disrupt) => {
                 let until = do_not_disrupt.until.map(|until| self.clock.instant(until));
-                pod.not_to_be_disrupted(do_not_disrupt, until, now)
+                pod.not_to_be_disrupted(do_not_disrupt, until, self.window, now)
             }
             Disposition::Leaves => {
                 pod.may_be_disrupted(now);

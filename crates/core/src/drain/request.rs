@@ -17,9 +17,6 @@ pub const DELETIONS_AT_ONCE: usize = 10;
 pub enum Method {
     /// By the eviction API, which respects PodDisruptionBudgets.
     Evict,
-    /// By the eviction API, though the pod says that it is not to be disrupted. It tells the pod's Job that this is no
-    /// failure of the pod's, which a deletion does not.
-    EvictAnyway,
     /// By deleting it, past its budget.
     Delete,
 }
@@ -27,7 +24,7 @@ pub enum Method {
 impl Method {
     /// Whether what blocks the pod is not respected any longer.
     pub fn is_forced(self) -> bool {
-        matches!(self, Self::EvictAnyway | Self::Delete)
+        self == Self::Delete
     }
 }
 

@@ -252,7 +252,7 @@ impl LeavingPods {
         let deadline = deadline.unbraked(facts.plan);
         let due =
             deadline.forced_from(app).filter(|due| deadline.is_known() && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
-        let (Some(due), true, None) = (due, is_well, app.annotation) else { return };
+        let (Some(due), true) = (due, is_well) else { return };
         // A drain that begins late forces later than by what is due: at half of its own time.
         let (now, asked) = (facts.clock.now(), self.asked.get(uid).copied());
         let is_early = asked.is_some_and(|asked| asked + ASKED_BEFORE <= due.max(now));

@@ -10,7 +10,7 @@ use super::{Termination, Window};
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The least time that an eviction has to be answered: of 110 at once the last was answered after 240 ms.
-pub const LEAST_PATIENCE: Duration = Duration::from_secs(2);
+const LEAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long before it may be forced a critical pod is asked at least: so long its budget has to let it go, or another of its
 /// app before it.
@@ -56,7 +56,7 @@ impl Window {
         Some(dead_since.map_or(forced, |dead| forced.min(dead)))
     }
 
-    /// From when on a critical pod is evicted although others are still there: at half of the window, so that its budget can
+    /// From when on a critical pod is evicted although others are still there, and a do-not-disrupt pod in spite of its annotation: at half of the window, so that its budget can
     /// work before it is forced; while a hook holds the instance, not more than some minutes before.
     pub fn critical_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::Soon { .. } = self.instance_goes {

@@ -160,6 +160,9 @@ impl Tracked {
     /// forced, and only when respecting that any longer would cost it its clean shutdown: never one that has finished.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
+        if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
+            return self.annotation_ends(due, window).map(|at| (at, Method::Evict));
+        }
         // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
         let has_failed_deletion = self.failures.is_some() && self.history.last_method() == Some(Method::Delete);
         let forced = match self.blocked.by() {
@@ -169,17 +172,22 @@ impl Tracked {
         let forced = forced.map(|from| from.max(self.not_deleted_before()));
         match (forced, due) {
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
-            (Some(forced), _) => Some((forced, self.forced_by())),
+            (Some(forced), _) => Some((forced, Method::Delete)),
             (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
 
-    /// How it is forced. Nobody has said that its eviction would be refused if only its annotation blocks it.
-    fn forced_by(&self) -> Method {
-        match self.blocked.by() {
-            Some(Blocker::DoNotDisrupt(_)) if self.failures.is_none() => Method::EvictAnyway,
-            _ => Method::Delete,
+    /// End of what blocks it: of its annotation, or by force.
+    pub fn blocked_until(&self, window: Window) -> Option<Instant> {
+        match (self.blocked.by(), self.state) {
+            (Some(Blocker::DoNotDisrupt(_)), PodState::Waits { due }) => self.annotation_ends(due, window),
+            _ => window.forced_from(self.needs(window)),
         }
+    }
+
+    /// End of its do-not-disrupt annotation: its own, if it has one, and where a critical pod would be asked to leave.
+    fn annotation_ends(&self, own: Option<Instant>, window: Window) -> Option<Instant> {
+        own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
     /// No deletion follows another at once, whatever was answered.
@@ -200,6 +208,9 @@ impl Tracked {
     /// Notes that it is being requested to leave.
     pub fn request(&mut self, method: Method, grace: Grace, now: Instant) {
         self.history.request(LastRequest { at: now, method, grace });
+        if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
+            self.blocked.end();
+        }
         self.state = PodState::Requested;
     }
 
@@ -219,14 +230,15 @@ impl Tracked {
         self.state = state;
     }
 
-    /// Records a do-not-disrupt annotation, which holds until then. Ignored once the pod is terminating.
+    /// Records a do-not-disrupt annotation, which holds until then. Ignored once it has ended or the pod is terminating.
     pub fn not_to_be_disrupted(
         &mut self,
         by: DoNotDisrupt,
         until: Option<Instant>,
+        window: Window,
         now: Instant,
     ) -> Option<Transition> {
-        if until.is_some_and(|until| until <= now) {
+        if self.annotation_ends(until, window).is_some_and(|end| end <= now) {
             self.may_be_disrupted(now);
             return None;
         }

@@ -24,6 +24,6 @@ impl Progress {
     /// From when on the first of the blocked pods is forced.
     fn first_forced(&self) -> Option<Instant> {
         let blocked = self.pods.values().filter(|pod| pod.is_blocked());
-        blocked.filter_map(|pod| self.window.forced_from(pod.needs(self.window))).min()
+        blocked.filter_map(|pod| pod.blocked_until(self.window)).min()
     }
 }

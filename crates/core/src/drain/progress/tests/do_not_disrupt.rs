@@ -14,56 +14,69 @@ fn started(mut pod: Pod, ago: Duration) -> Pod {
     pod
 }
 
+/// Its annotation ends where a critical pod would be asked.
 #[test]
-fn a_pod_that_says_so_is_not_requested_to_leave_before_its_last_safe_moment() {
+fn annotated_pod_is_evicted_like_any_other_once_its_annotation_ends() {
     let now = Instant::now();
-    let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], hard(now, 120), now);
-    assert!(progress.requests(now).is_empty());
-    assert_eq!(progress.end(), None);
-    let last_safe_moment = now + Duration::from_secs(88);
-    assert_eq!(progress.next_due(now), Some(last_safe_moment));
-    let requests = progress.requests(last_safe_moment);
-    assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::EvictAnyway));
-    progress.answered(&uid("web-0"), Answer::Leaving, last_safe_moment);
-    let transitions = progress.take_transitions();
-    let [Transition::Blocked(_, by), Transition::Forced(_, forced)] = transitions.as_slice() else {
-        panic!("{transitions:?}")
-    };
-    assert_eq!(by, forced);
-    assert_eq!(by.to_string(), "its annotation karpenter.sh/do-not-disrupt=true");
-}
-
-/// What a budget says of it nobody has asked before.
-#[test]
-fn its_last_eviction_is_followed_by_a_deletion_if_that_is_refused_or_not_answered_soon() {
-    let failed = |message: &str| message.to_owned();
-    for answer in [
-        blocked(),
-        Answer::BlockedBySeveral,
-        Answer::Throttled { retry_after: Some(Duration::from_secs(30)) },
-        Answer::ServerError { message: failed("500"), retry_after: None },
-        Answer::Refused { message: failed("a webhook's no") },
-        Answer::GivenUp { message: failed("nothing came") },
-    ] {
-        let now = Instant::now();
-        let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], hard(now, 120), now);
-        let last_safe_moment = now + Duration::from_secs(88);
-        let requests = progress.requests(last_safe_moment);
-        assert_eq!(requests[0].patience, Some(Duration::from_secs(2)));
-        progress.answered(&uid("web-0"), answer.clone(), last_safe_moment);
-        let requests = progress.requests(last_safe_moment);
-        assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::Delete), "{answer:?}");
+    for (window, ends_s) in [(hard(now, 120), 60), (held_by_hook(now), 300)] {
+        let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], window, now);
+        let ends = now + Duration::from_secs(ends_s);
+        assert_eq!((progress.end(), progress.next_due(now)), (None, Some(ends)));
+        assert!(progress.requests(ends - Duration::from_millis(1)).is_empty());
+        let requests = progress.requests(ends);
+        assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::Evict));
+        progress.answered(&uid("web-0"), Answer::Leaving, ends);
+        let transitions = progress.take_transitions();
+        let [Transition::Blocked(_, by), Transition::Evicted(_)] = transitions.as_slice() else {
+            panic!("{transitions:?}")
+        };
+        assert_eq!(by.to_string(), "its annotation karpenter.sh/do-not-disrupt=true");
     }
 }
 
 #[test]
-fn while_a_hook_holds_the_instance_the_annotation_is_respected_until_the_pod_has_to_leave() {
+fn annotated_pod_with_a_long_grace_is_evicted_at_its_last_safe_moment() {
     let now = Instant::now();
-    let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], held_by_hook(now), now);
-    let last_safe_moment = now + Duration::from_secs(600 - 32);
-    assert_eq!(progress.next_due(now), Some(last_safe_moment));
-    assert!(progress.requests(last_safe_moment - Duration::from_millis(1)).is_empty());
-    assert_eq!(progress.requests(last_safe_moment)[0].method, Method::EvictAnyway);
+    let mut pod = not_to_be_disrupted("job-0", "true", None);
+    pod.spec.termination_grace_period_seconds = Some(110);
+    let mut progress = drain(&[pod], hard(now, 120), now);
+    let last_safe_moment = now + Duration::from_secs(8);
+    assert_eq!(progress.next_due(now), Some(last_safe_moment), "before half of the window");
+    let requests = progress.requests(last_safe_moment);
+    assert_eq!((requests[0].method, requests[0].grace), (Method::Evict, Grace::Own));
+}
+
+#[test]
+fn annotated_pod_behind_a_budget_is_deleted_at_its_last_safe_moment() {
+    let now = Instant::now();
+    let annotated = || not_to_be_disrupted("web-0", "true", None);
+    let mut progress = drain(&[annotated()], hard(now, 120), now);
+    let ends = progress.next_due(now).unwrap();
+    progress.requests(ends);
+    progress.answered(&uid("web-0"), blocked(), ends);
+    progress.changed(Change::Seen(Box::new(annotated())), ends);
+    assert!(progress.requests(ends).is_empty(), "its annotation has ended");
+    let forced = now + Duration::from_secs(88);
+    assert!(forced >= ends + Duration::from_secs(20), "its budget has time");
+    assert_eq!(progress.requests(forced)[0].method, Method::Delete);
+}
+
+#[test]
+fn annotated_pod_with_a_failing_eviction_is_deleted_in_time() {
+    let now = Instant::now();
+    let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], hard(now, 120), now);
+    let ends = progress.next_due(now).unwrap();
+    progress.requests(ends);
+    progress.answered(&uid("web-0"), Answer::Refused { message: "a webhook's no".to_owned() }, ends);
+    let requests = progress.requests(now + Duration::from_secs(88));
+    assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::Delete));
+}
+
+#[test]
+fn instance_that_is_going_now_ends_each_annotation() {
+    let now = Instant::now();
+    let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], soon(now, 120), now);
+    assert_eq!(names(&progress.requests(now)), ["web-0"]);
 }
 
 #[test]
@@ -131,7 +144,7 @@ fn an_annotation_that_is_put_on_while_a_budget_blocks_the_pod_is_respected() {
     progress.requests(now);
     progress.answered(&uid("web-0"), blocked(), now);
     progress.changed(Change::Seen(Box::new(not_to_be_disrupted("web-0", "true", None))), now);
-    assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(600 - 32)), "its last safe moment");
+    assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(300)), "until it ends");
 }
 
 #[test]
@@ -149,24 +162,23 @@ fn an_annotation_that_is_put_on_when_the_pod_is_leaving_comes_too_late() {
 fn an_ordinary_pods_annotation_does_not_keep_the_critical_ones() {
     let now = Instant::now();
     let pods = [not_to_be_disrupted("web-0", "true", None), pod("dns", Some("system-cluster-critical"))];
-    for (window, forced_s) in [(hard(now, 120), 88), (held_by_hook(now), 568)] {
+    for (window, ends_s) in [(hard(now, 120), 60), (held_by_hook(now), 300)] {
         let mut progress = drain(&pods, window, now);
         assert_eq!(names(&progress.requests(now)), ["dns"]);
         progress.answered(&uid("dns"), Answer::Leaving, now);
-        let forced = now + Duration::from_secs(forced_s);
-        assert!(progress.requests(forced - Duration::from_millis(1)).is_empty());
-        let requests = progress.requests(forced);
-        assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::EvictAnyway));
+        let ends = now + Duration::from_secs(ends_s);
+        assert!(progress.requests(ends - Duration::from_millis(1)).is_empty());
+        assert_eq!(names(&progress.requests(ends)), ["web-0"]);
     }
 }
 
 #[test]
-fn a_critical_pod_is_deleted_in_time_too_whatever_its_annotation_says() {
+fn annotated_critical_pod_is_evicted_once_its_annotation_ends() {
     let now = Instant::now();
     let pods = [pod("web-0", None), not_to_be_disrupted("dns", "true", Some("system-cluster-critical"))];
     let mut progress = drain(&pods, hard(now, 120), now);
     assert_eq!(names(&progress.requests(now)), ["web-0"]);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
-    let requests = progress.requests(now + Duration::from_secs(88));
-    assert_eq!((names(&requests), requests[0].method), (vec!["dns"], Method::EvictAnyway));
+    let requests = progress.requests(now + Duration::from_secs(60));
+    assert_eq!((names(&requests), requests[0].method), (vec!["dns"], Method::Evict));
 }
