@@ -45,7 +45,7 @@ NUMBERS = (
     (WHAT_HAPPENS, r"an attempt at AWS (5 s)", "crates/startup/src/aws.rs", "ATTEMPT_TIMEOUT"),
     (WHAT_HAPPENS, r"all of the SDK's attempts (12 s)", "crates/startup/src/aws.rs", "CALL_TIMEOUT"),
     (WHAT_HAPPENS, r"each budget is tried every (5 s)", f"{CORE}/drain/budgets.rs", "PROBE_EVERY"),
-    (WHAT_HAPPENS, r"or not answered within (2 s)", f"{CORE}/drain/deadline/forcing.rs", "LEAST_PATIENCE"),
+    (WHAT_HAPPENS, r"without an answer\*\* has at least (2 s)", f"{CORE}/drain/deadline/forcing.rs", "LEAST_PATIENCE"),
     (WHAT_HAPPENS, r"blocked pods are deleted (2 minutes) after the notice", f"{DRAIN}/context/target.rs", "RESPECTED_FOR"),
     (WHAT_HAPPENS, r"evicted (5 s) after they came", f"{CORE}/drain/returns.rs", "PAUSE"),
     (WHAT_HAPPENS, r"still terminate (five minutes) after its grace", f"{CORE}/drain/progress.rs", "STUCK_AFTER"),

@@ -36,18 +36,20 @@ fn pod_that_asks_to_be_last_leaves_when_others_have_gone() {
 
 /// Critical pods do not wait for such: they serve others, and not those alone.
 #[test]
-fn last_pod_waits_for_pods_that_shut_down_until_it_must_leave() {
+fn last_pod_waits_for_blocked_pods_until_it_must_leave() {
     let now = Instant::now();
     for (window, asked_s) in [(hard(now, 120), 68), (held_by_hook(now), 548)] {
-        let mut progress = drain(&[asking("proxy", "last"), pod("slow-0", None)], window, now);
-        assert_eq!(names(&progress.requests(now)), ["slow-0"]);
-        progress.answered(&uid("slow-0"), Answer::Leaving, now);
+        let mut progress = drain(&[asking("proxy", "last"), pod("db-0", None)], window, now);
         let asked = now + seconds(asked_s);
-        assert!(progress.requests(asked - Duration::from_millis(1)).is_empty());
+        for at in [now, asked - Duration::from_millis(1)] {
+            assert_eq!(names(&progress.requests(at)), ["db-0"]);
+            progress.answered(&uid("db-0"), blocked(), at);
+        }
         assert_eq!(names(&progress.requests(asked)), ["proxy"]);
         progress.answered(&uid("proxy"), blocked(), asked);
         let forced = progress.requests(asked + seconds(20));
-        assert_eq!((names(&forced), forced[0].method), (vec!["proxy"], Method::Delete));
+        assert_eq!(names(&forced), ["db-0", "proxy"]);
+        assert!(forced.iter().all(|request| request.method == Method::Delete));
     }
 }
 
