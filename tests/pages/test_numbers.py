@@ -50,6 +50,7 @@ NUMBERS = (
     (WHAT_HAPPENS, r"evicted (5 s) after they came", f"{CORE}/drain/returns.rs", "PAUSE"),
     (WHAT_HAPPENS, r"still terminate (five minutes) after its grace", f"{CORE}/drain/progress.rs", "STUCK_AFTER"),
     (WHAT_HAPPENS, r"been gone for (10 s), Spillway watches its node", f"{CORE}/drain/progress.rs", "OVERDUE_AFTER"),
+    (WHAT_HAPPENS, r"\*\*Volumes\*\*, for (60 s)", f"{CORE}/drain/volumes.rs", "VOLUME_WAIT"),
     (WHAT_HAPPENS, r"target groups every (3) to 6 s", f"{DRAIN}/aws/target_groups.rs", "AGAIN_AFTER"),
     (WHAT_HAPPENS, r"in all of them, for (ten minutes) at most", f"{DRAIN}/actions/after_drain.rs", "LET_GO_WITHIN"),
     (WHAT_HAPPENS, r"looks for the node every (2 s)", f"{DRAIN}/actions/launch.rs", "LOOK_EVERY"),

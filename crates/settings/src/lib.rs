@@ -52,8 +52,6 @@ pub struct Settings {
     pub hook_max_wait: Duration,
     /// How many nodes of a cluster, group and zone drain for hooks at once; absent: any number.
     pub hooks_at_once: Option<NonZeroUsize>,
-    /// How long volumes may take to be detached when the last pod has gone.
-    pub volume_wait: Duration,
     /// How long a rebalance recommendation drains or cordons a node.
     pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
@@ -104,7 +102,6 @@ impl Settings {
             hooks_without_node: reader.read(table::HOOKS_WITHOUT_NODE, values::hooks_without_node),
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, table::HOOK_MAX_WAIT_S)),
             hooks_at_once: reader.read(table::HOOKS_AT_ONCE, values::at_once),
-            volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, table::VOLUME_WAIT_S)),
             rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),
             maintenance_lead: reader
                 .read(table::MAINTENANCE_LEAD, |value| values::seconds(value, table::MAINTENANCE_LEAD_S)),

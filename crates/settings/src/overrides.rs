@@ -20,8 +20,6 @@ pub enum Overridable {
     HookMaxWait,
     /// The pace of hooks.
     HooksAtOnce,
-    /// The wait for volumes.
-    VolumeWait,
     /// The lead of a maintenance drain.
     MaintenanceLead,
     /// The pace of maintenance.
@@ -64,7 +62,7 @@ enum Takes {
     Nodes(fn(&mut Settings) -> &mut Option<NonZeroUsize>),
 }
 
-const BY_TAG: [ByTag; 5] = [
+const BY_TAG: [ByTag; 4] = [
     ByTag {
         what: Overridable::HookMaxWait,
         key: "spillway:hook-max-wait-s",
@@ -74,11 +72,6 @@ const BY_TAG: [ByTag; 5] = [
         what: Overridable::HooksAtOnce,
         key: "spillway:hooks-at-once",
         takes: Takes::Nodes(|settings| &mut settings.hooks_at_once),
-    },
-    ByTag {
-        what: Overridable::VolumeWait,
-        key: "spillway:volume-wait-s",
-        takes: Takes::Seconds(table::VOLUME_WAIT_S, |settings| &mut settings.volume_wait),
     },
     ByTag {
         what: Overridable::MaintenanceLead,
@@ -111,10 +104,9 @@ impl Takes {
 }
 
 impl Overridable {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 5] = [
         Self::HookMaxWait,
         Self::HooksAtOnce,
-        Self::VolumeWait,
         Self::MaintenanceLead,
         Self::MaintenanceAtOnce,
         Self::Action,
@@ -126,7 +118,6 @@ impl Overridable {
         match self {
             Self::HookMaxWait => "hook-max-wait",
             Self::HooksAtOnce => "hooks-at-once",
-            Self::VolumeWait => "volume-wait",
             Self::MaintenanceLead => "maintenance-lead",
             Self::MaintenanceAtOnce => "maintenance-at-once",
             Self::Action => "action",
@@ -219,17 +210,15 @@ mod tests {
     fn each_tag_overrides_its_own_time_and_says_so() {
         let tags = map(&[
             ("spillway:hook-max-wait-s", "600"),
-            ("spillway:volume-wait-s", "0"),
             ("spillway:maintenance-lead-s", "7200"),
             ("spillway:hooks-at-once", "2"),
             ("spillway:maintenance-at-once", "0"),
             ("team", "shop"),
         ]);
-        let stack = settings("hook-max-wait,volume-wait,maintenance-lead,hooks-at-once,maintenance-at-once");
+        let stack = settings("hook-max-wait,maintenance-lead,hooks-at-once,maintenance-at-once");
         let (own, overrides) = stack.with_tags(&tags);
         let expected = Settings {
             hook_max_wait: Duration::from_secs(600),
-            volume_wait: Duration::ZERO,
             maintenance_lead: Duration::from_secs(7200),
             hooks_at_once: NonZeroUsize::new(2),
             maintenance_at_once: None,
@@ -239,21 +228,21 @@ mod tests {
         let taken: Vec<_> =
             overrides.taken.iter().map(|one| (one.setting.as_str(), one.value.as_str(), one.from.as_str())).collect();
         assert_eq!(taken[0], ("hook-max-wait", "600", "tag spillway:hook-max-wait-s"));
-        assert_eq!(taken.len(), 5);
+        assert_eq!(taken.len(), 4);
     }
 
     #[test]
     fn by_default_and_for_what_is_not_named_nothing_is_overridden() {
-        let tags = map(&[("spillway:hook-max-wait-s", "600"), ("spillway:volume-wait-s", "nonsense")]);
+        let tags = map(&[("spillway:hook-max-wait-s", "600"), ("spillway:maintenance-at-once", "nonsense")]);
         for allowed in ["", "maintenance-lead,action"] {
             let stack = settings(allowed);
             let (own, overrides) = stack.with_tags(&tags);
             assert_eq!((own.as_ref(), overrides), (&stack, Overrides::default()), "{allowed}");
-            assert_eq!(stack.tags_without_effect(&tags), ["spillway:hook-max-wait-s", "spillway:volume-wait-s"]);
+            assert_eq!(stack.tags_without_effect(&tags), ["spillway:hook-max-wait-s", "spillway:maintenance-at-once"]);
         }
         let labels = map(&[(ACTION_LABEL, "leave")]);
         assert_eq!(settings("hook-max-wait").overridden_by_label(&labels), Overrides::default());
-        assert_eq!(settings("hook-max-wait,volume-wait").tags_without_effect(&tags), [""; 0]);
+        assert_eq!(settings("hook-max-wait,maintenance-at-once").tags_without_effect(&tags), [""; 0]);
     }
 
     #[test]

@@ -87,14 +87,6 @@ pub(crate) const HOOKS_AT_ONCE: Setting = Setting {
     meaning: "how many nodes of a cluster, Auto Scaling group and zone [drain for terminate hooks at once]\
               (notices.md#the-pace-of-hooks); `0`: no limit",
 };
-pub(crate) const VOLUME_WAIT: Setting = Setting {
-    name: "SPILLWAY_VOLUME_WAIT_S",
-    default: "60",
-    accepted: "a whole number of seconds from 0 to 3600; 0 does not wait",
-    meaning: "how long a hook waits after the last pod for the node's volumes to be \
-              [detached](what-happens.md#when-the-last-pod-has-gone). A blocked pod with a volume is \
-              [forced](what-happens.md#forced-in-time) that much earlier",
-};
 pub(crate) const HOOKS: Setting = Setting {
     name: "SPILLWAY_HOOKS",
     default: "spillway",
@@ -172,18 +164,17 @@ pub(crate) const DRY_RUN: Setting = Setting {
 pub(crate) const OVERRIDABLE: Setting = Setting {
     name: "SPILLWAY_OVERRIDABLE",
     default: NONE,
-    accepted: "some of hook-max-wait, hooks-at-once, volume-wait, maintenance-lead, maintenance-at-once and action, separated by \
+    accepted: "some of hook-max-wait, hooks-at-once, maintenance-lead, maintenance-at-once and action, separated by \
                commas, or nothing",
     meaning: "what a [tag of the instance or a label of the node](#what-a-team-may-override) may override for its node",
 };
 
 /// The seconds that the settings take which a tag may override.
 pub(crate) const HOOK_MAX_WAIT_S: RangeInclusive<u64> = 60..=172_800;
-pub(crate) const VOLUME_WAIT_S: RangeInclusive<u64> = 0..=3_600;
 pub(crate) const MAINTENANCE_LEAD_S: RangeInclusive<u64> = 10..=172_800;
 
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 23] = [
+pub(crate) const SETTINGS: [Setting; 22] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -197,7 +188,6 @@ pub(crate) const SETTINGS: [Setting; 23] = [
     HOOKS_WITHOUT_NODE,
     HOOK_MAX_WAIT,
     HOOKS_AT_ONCE,
-    VOLUME_WAIT,
     REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
     OVERRIDABLE,

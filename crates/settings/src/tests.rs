@@ -30,12 +30,11 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE"),
         ("SPILLWAY_HOOK_MAX_WAIT_S", "60"),
         ("SPILLWAY_HOOKS_AT_ONCE", "2"),
-        ("SPILLWAY_VOLUME_WAIT_S", "0"),
         ("SPILLWAY_REBALANCE_WINDOW_S", "30"),
         ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
         (
             "SPILLWAY_OVERRIDABLE",
-            "hook-max-wait, hooks-at-once, volume-wait, maintenance-lead, maintenance-at-once, action",
+            "hook-max-wait, hooks-at-once, maintenance-lead, maintenance-at-once, action",
         ),
         ("SPILLWAY_MAINTENANCE_AT_ONCE", "0"),
         ("SPILLWAY_TAINTS", "out-of-service,nth"),

@@ -8,6 +8,7 @@ use spillway_notice::{Deadline, Kind, Notice};
 use spillway_settings::Settings;
 
 use crate::decision::our_hook;
+use crate::drain::volumes::VOLUME_WAIT;
 use crate::hook_timeouts::HookTimeouts;
 use crate::invocation::Invocation;
 
@@ -55,7 +56,7 @@ impl Limits {
             (Deadline::HeldByHook, waits) => {
                 let longest = waits.map_or(settings.hook_max_wait, HookTimeouts::longest_for_an_answer);
                 let drain = after(settings.hook_max_wait.min(longest));
-                Self { drain, retry: after(longest), detaching: settings.volume_wait }
+                Self { drain, retry: after(longest), detaching: VOLUME_WAIT }
             }
         }
     }

@@ -1,11 +1,15 @@
 //! Which volumes are waited for when the last pod has gone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PersistentVolume;
 
 use super::plan::PodUid;
 use super::pod::{PodState, Tracked};
+
+/// Longest wait for volumes to be detached: a CSI driver takes seconds, and a slow one less than a minute.
+pub const VOLUME_WAIT: Duration = Duration::from_secs(60);
 
 /// Of these a volume may be attached to several nodes at once: nobody waits until this one lets go of it.
 const MULTI_ATTACH: [&str; 2] = ["ReadWriteMany", "ReadOnlyMany"];
@@ -30,8 +34,6 @@ pub fn is_awaited(volume: &PersistentVolume, in_use: &BTreeSet<ClaimName>) -> bo
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::json;
     use tokio::time::Instant;
 

@@ -188,9 +188,9 @@ mod tests {
         };
         let described = AutoScalingGroup::builder().auto_scaling_group_name("workers");
         let described = described.tags(tag("kubernetes.io/cluster/prod", Some(true)));
-        let described = described.tags(tag("spillway:volume-wait-s", Some(false))).tags(tag("team", None));
+        let described = described.tags(tag("spillway:hook-max-wait-s", Some(false))).tags(tag("team", None));
         let read = group(described.build()).unwrap();
-        assert_eq!(read.not_propagated.into_keys().collect::<Vec<_>>(), ["spillway:volume-wait-s", "team"]);
+        assert_eq!(read.not_propagated.into_keys().collect::<Vec<_>>(), ["spillway:hook-max-wait-s", "team"]);
         assert_eq!(read.tags.len(), 3);
     }
 

@@ -8,7 +8,7 @@ use kube::{Api, Client};
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
 use spillway_drainer::kube::{ApiError, call, until};
-use spillway_settings::{KarpenterNodes, Overridable, Settings};
+use spillway_settings::{KarpenterNodes, Settings};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
@@ -82,7 +82,7 @@ const OF_EVERY_DRAIN: [Right; 10] = [
     ),
 ];
 
-/// The rights that the setting `SPILLWAY_VOLUME_WAIT_S` needs, unless it is 0.
+/// The rights of a drain for a hook, which waits for volumes.
 const OF_VOLUMES: [Right; 3] = [
     right("storage.k8s.io", "volumeattachments", "list", Suffers(NOT_WAITED_FOR)),
     right("storage.k8s.io", "volumeattachments", "watch", Suffers(NOT_WAITED_FOR)),
@@ -172,8 +172,6 @@ pub(super) async fn can_tell_jobs(client: &Client, end: Instant) -> Result<bool,
 }
 
 fn needed(settings: &Settings) -> Vec<Right> {
-    let waits_for_volumes = !settings.volume_wait.is_zero() || settings.lets_override(Overridable::VolumeWait);
-    let of_volumes = if waits_for_volumes { OF_VOLUMES.as_slice() } else { &[] };
     let of_node_claims = match settings.karpenter {
         KarpenterNodes::NodeClaim => OF_NODE_CLAIMS.as_slice(),
         KarpenterNodes::Leave => &[],
@@ -183,7 +181,7 @@ fn needed(settings: &Settings) -> Vec<Right> {
         None => &[],
     };
     let of_node_conditions = if settings.node_conditions { OF_NODE_CONDITIONS.as_slice() } else { &[] };
-    let optional = of_volumes.iter().chain(of_node_claims).chain(of_node_events).chain(of_node_conditions);
+    let optional = OF_VOLUMES.iter().chain(of_node_claims).chain(of_node_events).chain(of_node_conditions);
     OF_EVERY_DRAIN.iter().chain(optional).copied().collect()
 }
 

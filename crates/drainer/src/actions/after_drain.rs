@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::drain::volumes::VOLUME_WAIT;
 use spillway_settings::LoadBalancers;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
@@ -34,11 +35,10 @@ pub(super) async fn wait(
     end: Instant,
     stop: impl Future<Output = StopReason> + Clone,
 ) -> Waited {
-    let volume_wait = target.attempt.settings().volume_wait;
     let begin = Instant::now();
     let is_held = target.attempt.action.is_some() && report.end == DrainEnd::Empty;
     let volumes = async {
-        let end = end.min(begin + volume_wait);
+        let end = end.min(begin + VOLUME_WAIT);
         if !is_held {
             return None;
         }

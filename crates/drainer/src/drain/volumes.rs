@@ -45,9 +45,6 @@ pub(crate) async fn until_detached(
     stop: impl Future<Output = StopReason>,
 ) -> Option<Detached> {
     let begin = Instant::now();
-    if end <= begin {
-        return None;
-    }
     let in_use = claims_in_use(&report.pods);
     let left = tokio::select! {
         biased;

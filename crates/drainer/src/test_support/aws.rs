@@ -22,7 +22,12 @@ pub(crate) fn described(state: &str, tags: &[(&str, &str)]) -> Expected {
 
 /// Auto Scaling is asked for the hook, which waits for 300 s after each heartbeat.
 pub(crate) fn hook_described() -> Expected {
-    call("DescribeLifecycleHooks").says(200, hooks(300, 30000))
+    hook_described_for(300)
+}
+
+/// The same with that timeout in seconds.
+pub(crate) fn hook_described_for(timeout: u64) -> Expected {
+    call("DescribeLifecycleHooks").says(200, hooks(timeout, 100 * timeout))
 }
 
 /// Auto Scaling is asked for the hook's group, while the node is claimed.

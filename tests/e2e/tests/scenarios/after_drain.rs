@@ -17,8 +17,8 @@ use tokio::time::sleep;
 const DETACHING: Duration = Duration::from_secs(5);
 
 /// A stage whose node has a hook, and a pod with the claim `data`.
-async fn with_a_volume(name: &str, settings: &[(&str, &str)]) -> (Stage, AttachedVolume) {
-    let stage = Stage::set_in_group(name, Hook::terminate("spillway")).await.with_settings(settings).await;
+async fn with_a_volume(name: &str) -> (Stage, AttachedVolume) {
+    let stage = Stage::set_in_group(name, Hook::terminate("spillway")).await;
     let volume = attached(&stage, "data", "ReadWriteOnce").await;
     run(&stage, "db-0", PodShape::default(), "data").await;
     (stage, volume)
@@ -53,7 +53,7 @@ fn asked_of_volumes(stage: &mut Stage) -> Vec<String> {
 
 #[tokio::test]
 async fn a_hook_is_completed_after_the_volume_of_the_last_pod_is_detached() {
-    let (mut stage, volume) = with_a_volume("detached", &[]).await;
+    let (mut stage, volume) = with_a_volume("detached").await;
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
     let waits = |requests: &[Request]| {
@@ -76,7 +76,7 @@ async fn a_hook_is_completed_after_the_volume_of_the_last_pod_is_detached() {
 
 #[tokio::test]
 async fn a_blocked_pod_is_forced_early_enough_for_its_volume_to_be_detached_before_the_hooks_end() {
-    let settings = [("SPILLWAY_HOOK_MAX_WAIT_S", "60"), ("SPILLWAY_VOLUME_WAIT_S", "20")];
+    let settings = [("SPILLWAY_HOOK_MAX_WAIT_S", "60")];
     let stage = Stage::set_in_group("forced-volume", Hook::terminate("spillway")).await.with_settings(&settings).await;
     let (volume, client) = (attached(&stage, "data", "ReadWriteOnce").await, stage.world.admin());
     let shape = PodShape::default().grace(5).exits_after(Duration::from_secs(4));
@@ -99,7 +99,7 @@ async fn a_blocked_pod_is_forced_early_enough_for_its_volume_to_be_detached_befo
 
 #[tokio::test]
 async fn volumes_that_several_nodes_may_have_and_those_of_pods_that_stay_hold_no_hook() {
-    let (mut stage, own) = with_a_volume("not-waited-for", &[]).await;
+    let (mut stage, own) = with_a_volume("not-waited-for").await;
     own.detach().await.expect("it was attached");
     let _shared = attached(&stage, "shared", "ReadWriteMany").await;
     run(&stage, "web-0", PodShape::default(), "shared").await;
@@ -142,30 +142,6 @@ async fn a_hook_is_completed_after_the_volume_is_detached_of_a_pod_that_others_e
     let waited = &answer["after_drain"];
     assert!(waited["volumes_ms"].is_u64() && waited["volumes_attached"].is_null(), "{answer:#}");
     assert_eq!(completed(&stage).await, 1);
-}
-
-#[tokio::test]
-async fn volumes_are_not_waited_for_if_the_setting_says_so() {
-    let (mut stage, _attached) = with_a_volume("no-volume-wait", &[("SPILLWAY_VOLUME_WAIT_S", "0")]).await;
-
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
-
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"drained".into(), &"completed".into()), "{answer:#}");
-    assert_eq!(asked_of_volumes(&mut stage), [""; 0]);
-}
-
-#[tokio::test]
-async fn a_volume_that_is_never_detached_holds_a_hook_for_as_long_as_the_setting_says() {
-    let (stage, _attached) = with_a_volume("never-detached", &[("SPILLWAY_VOLUME_WAIT_S", "2")]).await;
-
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
-
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"drained".into(), &"completed".into()), "{answer:#}");
-    assert_eq!(answer["after_drain"]["volumes_attached"], 1, "{answer:#}");
-    let told = outcome.logs.iter().filter(|line| line.contains("still attached to node")).count();
-    assert_eq!(told, 1, "{outcome:#?}");
 }
 
 #[tokio::test]

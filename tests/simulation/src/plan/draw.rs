@@ -95,10 +95,9 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
     } else {
         ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance")
     };
-    let drawn: [(&str, &[&str]); 13] = [
+    let drawn: [(&str, &[&str]); 12] = [
         ("SPILLWAY_HOOK_MAX_WAIT_S", &["60", "60", "60", "60", "120", "120", "300", "300", "300", "900"]),
         ("SPILLWAY_HOOKS_AT_ONCE", &["0", "0", "1", "2"]),
-        ("SPILLWAY_VOLUME_WAIT_S", &["0", "10", "60", "60"]),
         ("SPILLWAY_MANAGED_NODE_GROUPS", &["gaps", "gaps", "drain", "off"]),
         ("SPILLWAY_HOOKS_WITHOUT_NODE", &["off", "CONTINUE", "ABANDON"]),
         ("SPILLWAY_REBALANCE_WINDOW_S", &["30", "120", "300"]),

@@ -56,7 +56,7 @@ impl Deadline {
             _ => Termination::Unknown,
         };
         let detaching = match termination {
-            Termination::AtTheLatest(_) => volume_wait(plan),
+            Termination::AtTheLatest(_) => VOLUME_WAIT,
             _ => SignedDuration::ZERO,
         };
         Some(Self { sent, termination, detaching })
@@ -110,10 +110,7 @@ impl Deadline {
 }
 
 /// How long a hook waits for volumes.
-pub(super) fn volume_wait(plan: &Plan) -> SignedDuration {
-    let seconds = plan.setting("SPILLWAY_VOLUME_WAIT_S").and_then(|value| value.parse().ok());
-    SignedDuration::from_secs(seconds.unwrap_or(60))
-}
+pub(super) const VOLUME_WAIT: SignedDuration = SignedDuration::from_secs(60);
 
 /// How long a hook may be held.
 pub(super) fn longest_wait(plan: &Plan) -> SignedDuration {

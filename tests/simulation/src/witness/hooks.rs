@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::deadline::{longest_wait, volume_wait};
+use super::deadline::{VOLUME_WAIT, longest_wait};
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::aws::{ActionResult, AfterHook};
 use crate::fact::Fact;
@@ -107,7 +107,7 @@ impl Hooks {
         if !facts.plan.apps.iter().all(is_plain) || self.uncordoned.contains(node) {
             return;
         }
-        let is_waited = self.left.get(node).is_none_or(|left| *left + volume_wait(facts.plan) <= now + facts.skew());
+        let is_waited = self.left.get(node).is_none_or(|left| *left + VOLUME_WAIT <= now + facts.skew());
         let is_seen = self.back.get(node).is_none_or(|back| *back + SEEN_WITHIN <= now);
         let holds = is_waited || !is_seen || !facts.clusters.keeps_volumes(node);
         let holds = verdict.excuses("volumes not awaited where somebody is denied", holds, is_denied);

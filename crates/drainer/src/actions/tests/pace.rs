@@ -16,7 +16,7 @@ use crate::actions::pace;
 use crate::failure::Failure;
 use crate::node::ClaimedNode;
 use crate::receipt::record::Record;
-use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, no_volumes, node, status};
 use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, not_scheduled, scheduled};
 use crate::test_support::context::{Case, TestContext, claim as claimed_by, client};
 use crate::test_support::script::{Expected, call};
@@ -167,9 +167,9 @@ async fn in_the_last_quarter_of_the_lead_nobody_is_looked_at() {
 
 /// The drain for a hook of at most one node at once, that goes on after an invocation that left so many pods, if it does.
 async fn drained_for_hook(left: Option<usize>, api: impl IntoIterator<Item = Expected>) -> Result<Next, Failure> {
-    let settings = [("SPILLWAY_HOOKS_AT_ONCE", "1"), ("SPILLWAY_VOLUME_WAIT_S", "0")];
+    let settings = [("SPILLWAY_HOOKS_AT_ONCE", "1")];
     let aws = [hook_described(), group_described(false), heartbeat().repeated().perhaps(), completed("CONTINUE")];
-    let context = TestContext::new(&settings, api.into_iter().chain(node_watch()).chain(drains()), aws);
+    let context = TestContext::new(&settings, api.into_iter().chain(node_watch()).chain(drains()).chain([no_volumes()]), aws);
     let mut case = Case::held(Kind::Terminate);
     case.instance.tags.insert("aws:autoscaling:groupName".to_owned(), "my-asg".to_owned());
     case.history.earlier = left.into_iter().map(earlier).collect();

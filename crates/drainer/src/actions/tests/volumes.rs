@@ -1,6 +1,8 @@
 //! What is waited for when the last pod has gone: its volumes.
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use spillway_core::invocation::Invocation;
 use spillway_core::outcome::{DrainOutcome, Outcome};
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
@@ -11,7 +13,7 @@ use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{AfterDrain, StepName};
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
-use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, scheduled, waits_no_more};
+use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, hook_described_for, scheduled, waits_no_more};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::log::logged_in_time;
 use crate::test_support::script::{Expected, call};
@@ -115,17 +117,13 @@ async fn a_hook_is_completed_when_the_volume_of_the_pod_that_left_is_detached() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_that_is_never_detached_holds_the_hook_for_as_long_as_is_set() {
-    for (variables, waits) in [(&[] as &[_], 60), (&[("SPILLWAY_VOLUME_WAIT_S", "7")], 7)] {
-        let api = [
-            listed(&[attachment("pv-db", NODE)]),
-            volume("pv-db", "db-0", "ReadWriteOnce"),
-            watch().streams(&[watched("DELETED", &attachment("pv-other", NODE))]),
-        ];
-        let (after, completed) = waited(variables, &[with_claim("db-0")], api).await;
-        let ms = u64::try_from(waits * 1_000).unwrap();
-        assert_eq!((after, completed), (after_drain(Some(ms), Some(1)), 5 + waits));
-    }
+async fn attached_volume_holds_the_hook_for_a_minute() {
+    let api = [
+        listed(&[attachment("pv-db", NODE)]),
+        volume("pv-db", "db-0", "ReadWriteOnce"),
+        watch().streams(&[watched("DELETED", &attachment("pv-other", NODE))]),
+    ];
+    assert_eq!(waited(&[], &[with_claim("db-0")], api).await, (after_drain(Some(60_000), Some(1)), 65));
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,9 +136,10 @@ async fn a_volume_that_is_attached_when_the_invocation_is_over_holds_the_hook_in
     let unknown = vec![call(ATTACHMENTS).says(503, "busy").repeated()];
     for api in [attached, unknown] {
         let api = drained(&[with_claim("db-0")]).into_iter().chain(api);
-        let context =
-            TestContext::new(&[("SPILLWAY_VOLUME_WAIT_S", "1800")], api, [hook_described(), group_described(false)]);
-        let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+        let context = TestContext::new(&[], api, [hook_described(), group_described(false)]);
+        let (mut case, mut record) = (Case::held(Kind::Terminate), Record::default());
+        let end = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(30);
+        case.invocation = Invocation::until(end, "r-1", case.invocation.clock);
         let attempt = case.attempt(&context).await;
         let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
         assert!(matches!(failure, Failure::StillHeld { .. }), "{failure:?}");
@@ -202,9 +201,7 @@ fn what_is_waited_for_in_vain_or_not_at_all_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn where_nothing_is_to_be_waited_for_nothing_is_asked() {
-    let nothing = (after_drain(None, None), 5);
-    assert_eq!(waited(&[("SPILLWAY_VOLUME_WAIT_S", "0")], &[with_claim("db-0")], []).await, nothing);
-    assert_eq!(waited(&[], &[pod("db-0")], [listed(&[])]).await, nothing);
+    assert_eq!(waited(&[], &[pod("db-0")], [listed(&[])]).await, (after_drain(None, None), 5));
 }
 
 /// The scripted API server fails a request for attachments.
@@ -241,7 +238,7 @@ async fn a_hook_waits_for_the_volume_of_a_pod_that_left_before_the_drain() {
 async fn a_hook_that_is_over_ends_the_waiting() {
     let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
     let aws = [
-        hook_described(),
+        hook_described_for(60),
         group_described(false),
         heartbeat(),
         over,
@@ -249,7 +246,7 @@ async fn a_hook_that_is_over_ends_the_waiting() {
     ];
     let [attached, db] = [listed(&[attachment("pv-db", NODE)]), volume("pv-db", "db-0", "ReadWriteOnce")];
     let api = drained(&[with_claim("db-0")]).into_iter().chain([attached, db, watch().streams(&[])]);
-    let context = TestContext::new(&[("SPILLWAY_VOLUME_WAIT_S", "3600")], api, aws);
+    let context = TestContext::new(&[], api, aws);
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let target = case.target(&attempt);
@@ -257,7 +254,7 @@ async fn a_hook_that_is_over_ends_the_waiting() {
     assert!(matches!(done(outcome), Outcome::Drain(DrainOutcome::Drained { .. })));
     assert_eq!(record.hook, HookStatus::AlreadyOver(Some(LifecycleResult::Continue)));
     let completed = record.steps.iter().find(|(step, _)| *step == StepName::Completed).unwrap();
-    assert!((6..600).contains(&completed.1.as_second()), "{completed:?}");
+    assert!((6..60).contains(&completed.1.as_second()), "{completed:?}");
 }
 
 #[tokio::test(start_paused = true)]
