@@ -1,8 +1,6 @@
 //! The continuation: what an invocation whose time is up tells the later one that goes on with the drain. It has the notice
 //! whole, so that nothing need be kept in between.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -176,6 +174,7 @@ mod tests {
         assert_eq!((at_first.began(), at_first.continued_from()), (None, None));
         assert_eq!(history.notice, at_first.notice);
         assert_eq!(history.began(), Some("2026-11-21T03:12:01Z".parse().unwrap()));
+        assert_eq!((at_first.claimed(), history.claimed()), (None, history.began()));
         assert_eq!(history.continued_from(), Some("0e5f1c9e-5a77-4f0b-9a53-0a4f4f2d7c22"));
         assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("remaining".to_owned(), 2)].into());
     }
@@ -187,12 +186,12 @@ mod tests {
         };
         assert_eq!(history.blockage, None, "0.2 has no such field");
         let invocation = history.earlier[0].clone();
-        let blocked = history.with(invocation.clone(), None, Some(PublishedBlockage::Begun));
+        let blocked = history.with(invocation.clone(), Some(PublishedBlockage::Begun));
         let continued: History = serde_json::from_value(serde_json::to_value(&blocked).unwrap()).unwrap();
         assert_eq!(continued.blockage, Some(PublishedBlockage::Begun));
-        let blind = continued.with(invocation.clone(), None, None);
+        let blind = continued.with(invocation.clone(), None);
         assert_eq!(blind.blockage, Some(PublishedBlockage::Begun), "it did not get at the pods");
-        let over = blind.with(invocation, None, Some(PublishedBlockage::Over));
+        let over = blind.with(invocation, Some(PublishedBlockage::Over));
         assert_eq!(over.blockage, Some(PublishedBlockage::Over));
     }
 
@@ -211,16 +210,16 @@ mod tests {
             invocation("r-2", &[("remaining", 2)]),
             invocation("r-3", &[("clean", 1), ("remaining", 1)]),
         ];
-        let parked = |history: History, one: Earlier| history.parked_after(one, None, None, Some(since));
+        let parked = |history: History, one: Earlier| history.parked_after(one, None, Some(since));
         let thrice = invocations.into_iter().fold(history.clone(), parked);
         assert_eq!((thrice.earlier.len(), thrice.parked), (history.earlier.len() + 1, 3));
         assert_eq!((thrice.continued_from(), thrice.blocked_since), (Some("r-3"), Some(since)));
         let last = thrice.earlier.last().unwrap();
         assert_eq!(last.pods, [("clean".to_owned(), 2), ("remaining".to_owned(), 1)].into());
-        let watched = thrice.with(invocation("r-4", &[]), None, None);
+        let watched = thrice.with(invocation("r-4", &[]), None);
         assert_eq!((watched.earlier.len(), watched.parked), (history.earlier.len() + 2, 0));
         assert_eq!(watched.blocked_since, None);
-        let blind = thrice.parked_after(Earlier { node: None, ..invocation("r-5", &[]) }, None, None, None);
+        let blind = thrice.parked_after(Earlier { node: None, ..invocation("r-5", &[]) }, None, None);
         assert_eq!(blind.continued_from(), Some("r-3"), "the next one takes over the claim of that one");
     }
 

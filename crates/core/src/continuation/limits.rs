@@ -254,7 +254,7 @@ mod tests {
             if !limits.leave_time_after(&invocation, Unfinished::Node, &history) {
                 return (history.earlier.len() + 1, began.elapsed());
             }
-            history = history.with(self::history(1).earlier.remove(0), None, None);
+            history = history.with(self::history(1).earlier.remove(0), None);
             // Lambda's queue takes its time.
             sleep(Duration::from_secs(2)).await;
         }

@@ -81,7 +81,7 @@ impl Returns {
             return Arrival::Surplus;
         }
         self.tracked += 1;
-        let next = self.round.filter(|round| now <= *round);
+        let next = self.round.filter(|round| now < *round);
         if !pod.spec.tolerates_cordon {
             Arrival::Late { due: next.unwrap_or_else(|| self.begin_round(now)) }
         } else if next.is_none() && self.rounds >= ROUNDS {
@@ -145,8 +145,8 @@ mod tests {
         for pause in [5, 10, 20] {
             let due = Some(now + secs(pause));
             assert_eq!(returns.came(&pod(1, true), now), Arrival::Returned { due });
-            assert_eq!(returns.came(&pod(1, true), now + secs(pause)), Arrival::Returned { due }, "the same round");
-            now += secs(pause + 1);
+            assert_eq!(returns.came(&pod(1, true), now + secs(pause - 1)), Arrival::Returned { due }, "the same round");
+            now += secs(pause);
         }
         assert_eq!(returns.came(&pod(1, true), now), Arrival::Returned { due: None });
         assert_eq!(returns.came(&pod(60, false), now), Arrival::Late { due: now + secs(40) }, "waited for");

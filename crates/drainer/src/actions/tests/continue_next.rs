@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::json;
 use spillway_core::drain::report::Parked;
 use spillway_core::outcome::Outcome;

@@ -12,7 +12,6 @@ mod identify;
 mod launch;
 mod lifecycle;
 mod node_claim;
-mod observe;
 mod out_of_service;
 mod pace;
 mod postpone;

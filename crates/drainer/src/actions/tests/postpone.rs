@@ -21,7 +21,7 @@ async fn postponed<const API: usize, const AWS: usize>(
     let (context, mut case) = (TestContext::new(&[], api, aws), Case::spot());
     case.notice.kind = Kind::Maintenance;
     case.notice.maintenance = Some(Maintenance { id: "M-1".to_owned(), reboots: true, starts: None });
-    case.history = case.history.with(Record::default().in_short(&case.notice, &case.invocation), None, None);
+    case.history = case.history.with(Record::default().in_short(&case.notice, &case.invocation), None);
     let attempt = case.attempt(&context).await;
     let begins = at("1970-01-02T00:00:00Z");
     match postpone(&context, &case.target(&attempt), begins, None, &mut Record::default()).await? {

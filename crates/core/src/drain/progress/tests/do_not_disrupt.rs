@@ -65,11 +65,15 @@ fn annotated_pod_behind_a_budget_is_deleted_at_its_last_safe_moment() {
 fn annotated_pod_with_a_failing_eviction_is_deleted_in_time() {
     let now = Instant::now();
     let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], hard(now, 120), now);
-    let ends = progress.next_due(now).unwrap();
-    progress.requests(ends);
-    progress.answered(&uid("web-0"), Answer::Refused { message: "a webhook's no".to_owned() }, ends);
-    let requests = progress.requests(now + Duration::from_secs(88));
-    assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::Delete));
+    let mut at = now;
+    loop {
+        at = progress.next_due(at).unwrap();
+        if progress.requests(at)[0].method == Method::Delete {
+            break;
+        }
+        progress.answered(&uid("web-0"), Answer::Refused { message: "a webhook's no".to_owned() }, at);
+    }
+    assert_eq!(at, now + Duration::from_secs(88));
 }
 
 #[test]
