@@ -222,12 +222,6 @@ def sends_a_failure(stack: Stack) -> str:
     return ALARM if stack.may("sqs:SendMessage", KNOWN["Failures.Arn"], **{"aws:SecureTransport": "true"}) else NOTHING
 
 
-def meddles_with_waiting_drains(stack: Stack) -> str:
-    calls = ("SendMessage", "ReceiveMessage", "DeleteMessage", "PurgeQueue", "ChangeMessageVisibility")
-    secure = {"aws:SecureTransport": "true"}
-    return ALL if any(stack.may(f"sqs:{call}", KNOWN["PatientDrains.Arn"], **secure) for call in calls) else NOTHING
-
-
 @dataclass(frozen=True)
 class Attack:
     rights: tuple[str, ...]
@@ -257,11 +251,6 @@ ATTACKS = (
     Attack(("scheduler:CreateSchedule",), "a schedule without its role", plans),
     Attack(("sqs:SendMessage",), "a message in the queue `Announcements`", sends_a_message),
     Attack(("sqs:SendMessage",), "a message in the failure queue", sends_a_failure),
-    Attack(
-        ("sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue"),
-        "a message in the queue `PatientDrains`, or none any more",
-        meddles_with_waiting_drains,
-    ),
     Attack(("ec2:CreateTags",), "a tag that says Karpenter, on instances of no group", tags),
     Attack(("ec2:CreateTags",), "a tag that overrides `HookMaxWaitS`, where `Overridable` lets it", overrides("ec2:CreateTags", INSTANCE)),
     Attack(("autoscaling:CreateOrUpdateTags",), "such a tag on a group", overrides("autoscaling:CreateOrUpdateTags", GROUP)),

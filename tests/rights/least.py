@@ -44,7 +44,7 @@ NOT_THE_CODES = {
 }
 
 # The policies whose right the code itself uses, though another one has the same for Lambda.
-THE_CODES = {("sqs:SendMessage", "announce"), ("sqs:SendMessage", "wait"), ("sqs:GetQueueAttributes", "wait")}
+THE_CODES = {("sqs:SendMessage", "announce")}
 
 NEEDED = "needed"
 

@@ -156,20 +156,6 @@ class OneLostPod(unittest.TestCase):
         self.assertEqual(sorted(notifications(stack, data, range(200, 400))), [DRAINS, DRAINS, FAILURES, FAILURES])
 
 
-class DrainsThatWait(unittest.TestCase):
-    def rings(self, seen: tuple[int, ...]) -> bool:
-        """Whether the alarm is on when SQS saw so many messages in each of ten minutes."""
-        data, stack = Data(), Stack("prod")
-        for minute in range(200, 210):
-            for messages in seen:
-                data.add(stack.metric("WaitingDrainsAlarm"), minute, messages)
-        return "WaitingDrainsAlarm" in stack.rings(data, 209)
-
-    def test_they_wait_too_long_if_the_queue_is_never_empty_and_not_if_each_is_soon_fetched(self) -> None:
-        self.assertTrue(self.rings((1, 3)))
-        self.assertFalse(self.rings((0, 3)))
-
-
 class TheBill(unittest.TestCase):
     def test_the_page_counts_the_metrics_that_the_function_emits(self) -> None:
         # A line has only those that its notice has values for; and self-tests come once a day.

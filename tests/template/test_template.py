@@ -350,7 +350,7 @@ class TheParameters(unittest.TestCase):
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
         self.assertEqual(len(rows), len({variable for _, variable, _ in rows}), "each has one row")
         told = {name: value for function in FUNCTIONS for name, value in variables(function).items()}
-        template_sets = {"SPILLWAY_ANNOUNCEMENTS", "SPILLWAY_SCHEDULES", "SPILLWAY_STACK", "SPILLWAY_PATIENT_QUEUE", "SPILLWAY_ANNOUNCER"}
+        template_sets = {"SPILLWAY_ANNOUNCEMENTS", "SPILLWAY_SCHEDULES", "SPILLWAY_STACK", "SPILLWAY_ANNOUNCER", "SPILLWAY_QUEUE_ARN"}
         settings = {name for name in told if name.startswith("SPILLWAY_")} - template_sets
         self.assertEqual({variable for _, variable, _ in rows}, settings)
         for name, variable, words in rows:
@@ -525,7 +525,6 @@ class TheRights(unittest.TestCase):
         by_setting = {action: one["Fn::If"] for one in reading["Action"] if isinstance(one, dict) for action in one["Fn::If"][1:] if isinstance(action, str)}
         for action, parameter, off, on in (
             ("autoscaling:DescribeTags", "ManagedTag", "", "x"),
-            ("lambda:ListEventSourceMappings", "PatientSlots", "0", "2"),
         ):
             condition, with_it, _ = by_setting[action]
             self.assertEqual(action, with_it)
@@ -591,9 +590,8 @@ class TheRights(unittest.TestCase):
         self.assertNotIn("spillway", sources)
 
     def test_lambda_may_deliver_for_it(self) -> None:
-        polls = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
-        self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage", *polls})
-        self.assertEqual(set(self.policies), {"drain", "deliver", "announce", "clusters", "hooks", "load-balancers", "wait", "ask"})
+        self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage"})
+        self.assertEqual(set(self.policies), {"drain", "deliver", "announce", "clusters", "hooks", "load-balancers", "ask"})
 
     def test_load_balancers_are_looked_at_only_if_they_are_waited_for(self) -> None:
         self.assertEqual(
@@ -643,27 +641,14 @@ class TheRights(unittest.TestCase):
 
     def test_nobody_reaches_a_queue_without_tls(self) -> None:
         policies = of_type("AWS::SQS::QueuePolicy")
-        self.assertEqual(set(policies), {"FailuresPolicy", "AnnouncementsPolicy", "PatientDrainsPolicy"})
+        self.assertEqual(set(policies), {"FailuresPolicy", "AnnouncementsPolicy"})
         for name, policy in policies.items():
             with self.subTest(policy=name):
                 deny = policy["PolicyDocument"]["Statement"][-1]
                 everybody = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*"}
                 self.assertEqual({key: deny[key] for key in everybody}, everybody)
-                self.assertIn(deny["Resource"], ("*", attribute("Failures", "Arn"), attribute("PatientDrains", "Arn")))
+                self.assertIn(deny["Resource"], ("*", attribute("Failures", "Arn")))
                 self.assertEqual(deny["Condition"], {"Bool": {"aws:SecureTransport": "false"}})
-
-    def test_only_the_function_sends_and_takes_drains_that_can_wait(self) -> None:
-        deny = properties("PatientDrainsPolicy")["PolicyDocument"]["Statement"][0]
-        self.assertEqual((deny["Effect"], deny["Principal"]), ("Deny", "*"))
-        self.assertTrue({"sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue"} <= set(deny["Action"]))
-        self.assertEqual(deny["Condition"], {"ArnNotEquals": {"aws:PrincipalArn": attribute("DrainRole", "Arn")}})
-
-    def test_lambda_takes_the_mapping_of_drains_that_can_wait(self) -> None:
-        self.assertGreaterEqual(properties("PatientDrains")["VisibilityTimeout"], properties("Drain")["Timeout"])
-        mapping = properties("DrainPatientDrains")
-        self.assertEqual(mapping["BatchSize"], 1, "a drain is an invocation of its own")
-        least = mapping["ScalingConfig"]["MaximumConcurrency"]["Fn::If"][2]
-        self.assertGreaterEqual(least, 2, "Lambda's least")
 
     def test_a_failed_notice_is_kept_for_two_weeks_and_encrypted(self) -> None:
         queue = properties("Failures")
@@ -738,7 +723,6 @@ class TheAlarms(unittest.TestCase):
             "FindingsAlarm": "ignore",
             "UndeliveredAlarm": "notBreaching",
             "UnreadAlarm": "notBreaching",
-            "WaitingDrainsAlarm": "notBreaching",
         }
         alarms = of_type("AWS::CloudWatch::Alarm")
         self.assertEqual({name: alarm["TreatMissingData"] for name, alarm in alarms.items()}, without_data)

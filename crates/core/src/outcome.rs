@@ -49,8 +49,6 @@ pub enum Outcome {
     OutOfService { node: String },
     /// A later invocation goes on with what this one could not do.
     Continued { unfinished: String },
-    /// It can wait, and is in the queue for that.
-    Queued,
     /// The instance is not a node of ours, and its hook got an answer all the same.
     NotANode { reason: Reason },
     /// Nothing was done, because it is a dry run: what would have been.
@@ -86,9 +84,7 @@ impl Outcome {
             | Self::Ready { .. }
             | Self::CalledOff { .. }
             | Self::OutOfService { .. } => Ending::Done,
-            Self::Postponed { .. } | Self::OneForEach { .. } | Self::Continued { .. } | Self::Queued => {
-                Ending::Continued
-            }
+            Self::Postponed { .. } | Self::OneForEach { .. } | Self::Continued { .. } => Ending::Continued,
             Self::HandedOver(HandedOver::NotKarpenters { .. } | HandedOver::OfAnother { .. })
             | Self::NotANode { .. }
             | Self::WouldHave(_)
@@ -167,9 +163,6 @@ impl fmt::Display for Outcome {
                 write!(f, "node {node} is declared out of service: its instance is down, and it is not Ready")
             }
             Self::Continued { unfinished } => write!(f, "handed on to a later invocation: {unfinished}"),
-            Self::Queued => f.write_str(
-                "it can wait: put into the queue of drains that can, which have an invocation for each of PatientSlots",
-            ),
             Self::WouldHave(done) => write!(f, "dry run: would have {done}"),
             Self::LeftToOthers(reason) | Self::Ignored(reason) | Self::NotANode { reason } => write!(f, "{reason}"),
         }

@@ -65,9 +65,6 @@ pub enum Failure {
     /// The node is not empty.
     #[error("{} still on node {node} when the time was up", those_lost(*lost, *all))]
     PodsLost { node: String, lost: usize, all: usize },
-    /// The node is not empty, and nothing is to be done but to wait.
-    #[error("{} on node {node}, and other drains wait for an invocation", those_lost(*left, *all))]
-    Parked { node: String, left: usize, all: usize },
     /// The node is empty, and this invocation is over before all has let go of it that its hook waits for.
     #[error("node {node} is empty, and volumes or load balancers may still have its instance")]
     StillHeld { node: String },
@@ -111,6 +108,7 @@ impl Failure {
     pub(crate) fn error_type(&self) -> &'static str {
         match self {
             Self::Notice(NoticeError::Foreign { .. }) => "ForeignNotice",
+            Self::Notice(NoticeError::NotAnEvent(_)) => "NotAnEvent",
             Self::Notice(_) => "UnreadableNotice",
             Self::Refused(_) => "AmbiguousInstance",
             Self::Aws(error) => match error.kind {
@@ -130,7 +128,7 @@ impl Failure {
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
             Self::NotBack { .. } => "NotBack",
-            Self::PodsLost { .. } | Self::Parked { .. } | Self::StillHeld { .. } | Self::Waits { .. } => "PodsLost",
+            Self::PodsLost { .. } | Self::StillHeld { .. } | Self::Waits { .. } => "PodsLost",
             Self::InstanceKept { .. } => "InstanceKept",
             Self::NotReady { .. } => "NodeNotReady",
         }
@@ -145,8 +143,9 @@ impl Failure {
                 (error.is_transient() && error.code() != Some(401)).then_some(Unfinished::Call)
             }
             Self::NotBack { .. } => Some(Unfinished::Call),
-            Self::PodsLost { .. } | Self::StillHeld { .. } | Self::NotReady { .. } => Some(Unfinished::Node),
-            Self::Parked { .. } | Self::Waits { .. } => Some(Unfinished::Parked),
+            Self::PodsLost { .. } | Self::StillHeld { .. } | Self::Waits { .. } | Self::NotReady { .. } => {
+                Some(Unfinished::Node)
+            }
             Self::Notice(_)
             | Self::Refused(_)
             | Self::UnknownCluster { .. }

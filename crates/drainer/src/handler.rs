@@ -1,8 +1,5 @@
 //! What happens to a notice, from the event to the receipt, in order. Nothing calls back here.
 
-use std::pin::pin;
-
-use futures_util::future::{Either, select};
 use jiff::Timestamp;
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
@@ -12,9 +9,8 @@ use spillway_core::invocation::Invocation;
 use spillway_core::node::uncordon::UncordonCause;
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::History;
-use spillway_notice::queued::Queued;
 use spillway_notice::undo_check::UndoCheck;
-use spillway_notice::{Incoming, Notice, NoticeError};
+use spillway_notice::{Incoming, Notice};
 use spillway_receipt::Receipt;
 use tokio::time::Instant;
 use tracing::Instrument as _;
@@ -26,7 +22,6 @@ use crate::actions::{self, ByLabel, Next};
 use crate::aws::lifecycle::LifecycleAction;
 use crate::aws::managed_tag;
 use crate::context::{Attempt, Context, Target};
-use crate::continuation::Turn;
 use crate::failure::Failure;
 use crate::invocation::span;
 use crate::publish::publish;
@@ -36,32 +31,18 @@ use crate::receipt::{Publication, StepName, Subject};
 /// Handles one notice, or what may be one: reads it, does what follows from it, writes the receipt. An error keeps the
 /// event.
 pub async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
-    let queued = Queued::read(&event);
-    let turn = match &queued {
-        Some(Ok(queued)) => Some(Turn::of(queued, context.patient_queue.as_ref(), invocation.clock.started())),
-        Some(Err(_)) | None => None,
-    };
-    let event = queued.map_or(Ok(event), |queued| queued.map(|queued| queued.payload));
-    let event_id = event.as_ref().ok().and_then(|event| event.get("id")?.as_str()).map(str::to_owned);
+    let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
     let span = span::open(&invocation.request_id, event_id.as_deref());
-    let answer = answer(context, event, event_id.as_deref(), turn.as_ref(), invocation).instrument(span);
-    match &turn {
-        Some(turn) => match select(Box::pin(answer), pin!(turn.keep())).await {
-            Either::Left((answer, _)) => answer,
-            Either::Right((never, _)) => match never {},
-        },
-        None => answer.await,
-    }
+    answer(context, event, event_id.as_deref(), invocation).instrument(span).await
 }
 
 async fn answer(
     context: &Context,
-    event: Result<Value, NoticeError>,
+    event: Value,
     event_id: Option<&str>,
-    turn: Option<&Turn<'_>>,
     invocation: &Invocation,
 ) -> Result<Receipt, Failure> {
-    let incoming = event.and_then(|event| spillway_notice::read(event, &invocation.home));
+    let incoming = spillway_notice::read(event, &invocation.home);
     let incoming = incoming.map(|incoming| incoming.at(invocation.clock.started()));
     let mut record = Record::default();
     let mut heartbeats = Vec::new();
@@ -70,7 +51,7 @@ async fn answer(
         Ok(Incoming::Notice { notice, history }) => {
             record.step(StepName::Begun, invocation.clock.started());
             let ended;
-            (ended, heartbeats) = follow(context, notice, history, (turn, invocation), &mut record).await;
+            (ended, heartbeats) = follow(context, notice, history, invocation, &mut record).await;
             (Subject::One { notice, earlier: &history.earlier }, ended)
         }
         Ok(Incoming::Several(several)) => {
@@ -102,7 +83,7 @@ async fn follow(
     context: &Context,
     notice: &Notice,
     history: &History,
-    (turn, invocation): (Option<&Turn<'_>>, &Invocation),
+    invocation: &Invocation,
     record: &mut Record,
 ) -> (Result<Outcome, Failure>, Vec<Timestamp>) {
     span::instance(notice);
@@ -116,12 +97,6 @@ async fn follow(
     {
         return (Ok(Outcome::Ignored(reason)), Vec::new());
     }
-    if turn.is_none()
-        && history.earlier.is_empty()
-        && let Some(outcome) = actions::continue_next::to_queue(context, notice, history, invocation).await
-    {
-        return (Ok(outcome), Vec::new());
-    }
     let action = match decision::our_hook(notice, settings) {
         // A dry run leaves the hook alone: it has no action to send anything to.
         Some(hook) if !settings.dry_run => {
@@ -129,20 +104,13 @@ async fn follow(
         }
         _ => None,
     };
-    let attempt = Attempt::new(notice, history, invocation, action, settings, turn);
+    let attempt = Attempt::new(notice, history, invocation, action, settings);
 
     // On the heap: in a debug build it is too large for a thread's stack.
     let acting = Box::pin(act(context, &attempt, record));
     let outcome = match attempt.hold_action_during(acting).await {
         Err((stage, failure)) if !settings.dry_run => unfinished(context, &attempt, stage, failure, record).await,
         outcome => outcome.map_err(|(_, failure)| failure),
-    };
-    // Lambda's own queue retries it sooner, and keeps it with its error.
-    let outcome = match outcome {
-        Err(failure) if turn.is_some() => {
-            actions::continue_next::out_of_queue(context, &attempt, failure, record).await
-        }
-        outcome => outcome,
     };
     (outcome, attempt.heartbeats())
 }

@@ -11,9 +11,6 @@ pub use spillway_receipt::Earlier;
 /// The one key of the payload.
 pub const KEY: &str = "spillway-continuation";
 
-/// The pods that are left, among what became of pods.
-const REMAINING: &str = "remaining";
-
 /// The one list that a notice may have, AWS Health's.
 const LIST: &str = "affectedEntities";
 
@@ -33,20 +30,9 @@ pub struct History {
     /// What has been published of what blocks the drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
-    /// Since when something has blocked a pod, if something did at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocked_since: Option<Timestamp>,
-    /// How often the drain was parked in a row. Those invocations count as one.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub parked: u32,
     /// Whether the schedule that brings it has the second of the two names that it may have.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// What has been published of what blocks a drain.
@@ -89,8 +75,6 @@ impl History {
             earlier: Vec::new(),
             put_back: None,
             blockage: None,
-            blocked_since: None,
-            parked: 0,
             by_second_schedule: false,
         }
     }
@@ -142,42 +126,8 @@ impl History {
         history.earlier.push(invocation);
         history.put_back = put_back.or(history.put_back);
         history.blockage = blockage.or(history.blockage);
-        (history.blocked_since, history.parked) = (None, 0);
         history
     }
-
-    /// Like [`with`](Self::with), for a drain that is parked. All its parked invocations in a row count as one: there may be one each
-    /// minute, for days. `blocked_since`: since when something has blocked it.
-    #[must_use]
-    pub fn parked_after(
-        &self,
-        invocation: Earlier,
-        put_back: Option<PodsPutBack>,
-        blockage: Option<PublishedBlockage>,
-        blocked_since: Option<Timestamp>,
-    ) -> Self {
-        let mut history = self.with(invocation, put_back, blockage);
-        if self.parked > 0
-            && let (Some(last), Some(before)) = (history.earlier.pop(), history.earlier.pop())
-        {
-            history.earlier.push(merged(before, last));
-        }
-        Self { blocked_since, parked: self.parked.saturating_add(1), ..history }
-    }
-}
-
-/// Two invocations as one. What remained after the first is counted again by the second.
-fn merged(before: Earlier, last: Earlier) -> Earlier {
-    let mut pods = before.pods;
-    pods.remove(REMAINING);
-    for (fate, count) in last.pods {
-        *pods.entry(fate).or_default() += count;
-    }
-    let (request_id, node) = match last.node {
-        Some(node) => (last.request_id, Some(node)),
-        None => (before.request_id, before.node),
-    };
-    Earlier { request_id, from: before.from, to: last.to, node, pods }
 }
 
 #[cfg(test)]
@@ -186,7 +136,7 @@ mod tests {
 
     use super::super::tests::{home, sample};
     use super::super::{Incoming, read};
-    use super::{Earlier, History, KEY, PublishedBlockage};
+    use super::{History, KEY, PublishedBlockage};
 
     #[test]
     fn a_continuation_means_what_its_notice_meant_and_knows_what_was_done() {
@@ -219,34 +169,6 @@ mod tests {
         assert_eq!(blind.blockage, Some(PublishedBlockage::Begun), "it did not get at the pods");
         let over = blind.with(invocation, None, Some(PublishedBlockage::Over));
         assert_eq!(over.blockage, Some(PublishedBlockage::Over));
-    }
-
-    #[test]
-    fn a_drain_that_is_parked_again_and_again_counts_as_one_invocation() {
-        let Incoming::Notice { history, .. } = read(sample("drain-continuation"), &home()).unwrap() else {
-            panic!("not read")
-        };
-        let since = "2026-11-21T03:20:00Z".parse().unwrap();
-        let invocation = |request_id: &str, pods: &[(&str, usize)]| {
-            let pods = pods.iter().map(|(fate, count)| ((*fate).to_owned(), *count)).collect();
-            Earlier { request_id: request_id.to_owned(), pods, ..history.earlier[0].clone() }
-        };
-        let invocations = [
-            invocation("r-1", &[("clean", 1), ("remaining", 2)]),
-            invocation("r-2", &[("remaining", 2)]),
-            invocation("r-3", &[("clean", 1), ("remaining", 1)]),
-        ];
-        let parked = |history: History, one: Earlier| history.parked_after(one, None, None, Some(since));
-        let thrice = invocations.into_iter().fold(history.clone(), parked);
-        assert_eq!((thrice.earlier.len(), thrice.parked), (history.earlier.len() + 1, 3));
-        assert_eq!((thrice.continued_from(), thrice.blocked_since), (Some("r-3"), Some(since)));
-        let last = thrice.earlier.last().unwrap();
-        assert_eq!(last.pods, [("clean".to_owned(), 2), ("remaining".to_owned(), 1)].into());
-        let watched = thrice.with(invocation("r-4", &[]), None, None);
-        assert_eq!((watched.earlier.len(), watched.parked), (history.earlier.len() + 2, 0));
-        assert_eq!(watched.blocked_since, None);
-        let blind = thrice.parked_after(Earlier { node: None, ..invocation("r-5", &[]) }, None, None, None);
-        assert_eq!(blind.continued_from(), Some("r-3"), "the next one takes over the claim of that one");
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub enum NoticeError {
         /// What is wrong there.
         why: String,
     },
+    /// The payload is neither an EventBridge event nor one of the function's own.
+    #[error("this function takes EventBridge events; got {0}")]
+    NotAnEvent(String),
     /// It is about another account's instances, or another Region's.
     #[error("the notice is of account {from}, and this function acts in account {home}")]
     Foreign {
@@ -59,6 +62,15 @@ pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeEr
         time: Timestamp::from_second(time.timestamp()).map_err(|error| unreadable("time", error))?,
         detail: event.detail,
     })
+}
+
+/// Refuses a payload without the fields that EventBridge always writes: records of SQS or SNS, a notification of Auto Scaling.
+pub(super) fn expect_event(payload: &Value) -> Result<(), NoticeError> {
+    let has_text = |key: &str| payload.get(key).is_some_and(Value::is_string);
+    if has_text("source") && (has_text("detail-type") || has_text("detail_type")) {
+        return Ok(());
+    }
+    Err(NoticeError::NotAnEvent(quoted(&payload.to_string())))
 }
 
 /// AWS documents one notice with `detail_type` for `detail-type`: a test event that somebody sends may have it too.
@@ -150,7 +162,7 @@ impl Envelope {
 pub(super) fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, NoticeError> {
     // serde would take a list for a structure too, by the order of its entries.
     if !value.is_object() {
-        return Err(unreadable(if root.is_empty() { "the top level" } else { root }, "it is no JSON object"));
+        return Err(unreadable(root, "it is no JSON object"));
     }
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = match (root, error.path().to_string().as_str()) {
@@ -171,7 +183,6 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_said_with_its_place() {
-        assert_eq!(refused(json!("spot")), "cannot read the notice: at the top level: it is no JSON object");
         let mut event = sample("spot-interruption");
         event["detail"] = json!({"instance-action": "terminate"});
         assert_eq!(refused(event.clone()), "cannot read the notice: at detail: missing field `instance-id`");

@@ -15,7 +15,6 @@ mod instance_id;
 mod kind;
 mod launch;
 mod lifecycle_action;
-pub mod queued;
 mod rebalance;
 pub mod spot;
 mod state_change;
@@ -217,8 +216,8 @@ fn own<T: DeserializeOwned>(payload: &Value, key: &str) -> Option<Result<T, Noti
     fields.get(key).map(|data| envelope::parse(data.clone(), key))
 }
 
-/// Reads an event. An event of another kind is no error; one of ours that cannot be read is, and one
-/// from another account or Region.
+/// Reads an EventBridge event or a payload of the function's own. Every other shape is an error. An event of another kind is no
+/// error; one of ours that cannot be read is, and one from another account or Region.
 pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
     if let Some(history) = own::<History>(&payload, continued::KEY) {
         let history = history?;
@@ -232,6 +231,7 @@ pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
             other => other,
         });
     }
+    envelope::expect_event(&payload)?;
     of_aws(envelope::read("", payload.clone())?, History::of(payload), home)
 }
 

@@ -76,8 +76,6 @@ pub struct Settings {
     pub schedules: Option<Schedules>,
     /// The name of the stack that the function is of; empty when the template did not say.
     pub stack: String,
-    /// The URL of the queue of drains that can wait; absent: they hold an invocation as all others do.
-    pub patient_queue: Option<String>,
     /// The URL of the queue for messages about drains; absent when nobody is notified.
     pub announcements: Option<String>,
     /// The name of the function that may read the webhook's document; absent without a webhook.
@@ -117,7 +115,6 @@ impl Settings {
             dry_run: reader.read(table::DRY_RUN, values::flag),
             schedules: reader.read(table::SCHEDULES, values::schedules),
             stack: reader.read(table::STACK, values::stack),
-            patient_queue: reader.read(table::PATIENT_QUEUE, values::queue_url),
             announcements: reader.read(table::ANNOUNCEMENTS, values::queue_url),
             announcer: reader.read(table::ANNOUNCER, values::function_name),
             unknown: reader.unknown().to_vec(),

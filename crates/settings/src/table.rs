@@ -227,14 +227,6 @@ pub(crate) const STACK: Setting = Setting {
     meaning: "whose events the function puts on the bus; the template sets it",
 };
 
-/// The queue of drains that can wait.
-pub(crate) const PATIENT_QUEUE: Setting = Setting {
-    name: "SPILLWAY_PATIENT_QUEUE",
-    default: NONE,
-    accepted: "the URL of an SQS queue, or nothing",
-    meaning: "which queue drains that can wait go through; the template sets it where `PatientSlots` is not 0",
-};
-
 /// Where the announcer fetches what it notifies people of.
 pub(crate) const ANNOUNCEMENTS: Setting = Setting {
     name: "SPILLWAY_ANNOUNCEMENTS",
@@ -253,5 +245,5 @@ pub(crate) const ANNOUNCER: Setting = Setting {
 
 /// Every variable of ours that the function may find in its environment.
 pub(super) fn known() -> Vec<Setting> {
-    [&SETTINGS[..], &[SCHEDULES, STACK, PATIENT_QUEUE, ANNOUNCEMENTS, ANNOUNCER]].concat()
+    [&SETTINGS[..], &[SCHEDULES, STACK, ANNOUNCEMENTS, ANNOUNCER]].concat()
 }

@@ -162,13 +162,6 @@ fn where_schedules_are_kept_is_told_whole_or_not_at_all() {
 }
 
 #[test]
-fn the_queue_of_drains_that_can_wait_is_a_url() {
-    let url = "https://sqs.eu-west-1.amazonaws.com/123456789012/spillway-patient";
-    assert_eq!(read(&[("SPILLWAY_PATIENT_QUEUE", url)]).unwrap().patient_queue.as_deref(), Some(url));
-    assert!(read(&[("SPILLWAY_PATIENT_QUEUE", "arn:aws:sqs:eu-west-1:123456789012:spillway-patient")]).is_err());
-}
-
-#[test]
 fn the_queue_for_messages_is_named_by_its_url() {
     let named = |url| read(&[("SPILLWAY_ANNOUNCEMENTS", url)]).map(|settings| settings.announcements);
     assert_eq!(named("").unwrap(), None);
@@ -225,7 +218,6 @@ fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
     set.extend([
         table::STACK.name,
         table::SCHEDULES.name,
-        table::PATIENT_QUEUE.name,
         table::ANNOUNCEMENTS.name,
         table::ANNOUNCER.name,
     ]);

@@ -24,6 +24,8 @@ const FOR_THE_DOCTOR: Duration = Duration::from_secs(3);
 /// Everything a batch needs, made once when the function starts.
 #[derive(Debug)]
 pub(crate) struct Announcer {
+    /// ARN of the queue whose messages are accepted.
+    pub(crate) queue_arn: String,
     pub(crate) sinks: Vec<Sink>,
 }
 
@@ -34,8 +36,20 @@ impl Announcer {
         if payload["detail-type"] == DOCTOR {
             return Ok(json!({"wrong": self.wrong(Instant::now() + FOR_THE_DOCTOR).await}));
         }
+        if let Some(source) = self.foreign_source(&payload) {
+            return Err(format!("this function takes messages of the queue {:?}; got {source}", self.queue_arn).into());
+        }
         let batch = LambdaEvent::new(serde_json::from_value(payload)?, context);
         Ok(serde_json::to_value(self.handle(batch).await?)?)
+    }
+
+    /// First thing in a payload that is not a message of the function's own queue.
+    ///
+    /// Whoever may create an event source mapping can make Lambda deliver messages of any queue.
+    fn foreign_source(&self, payload: &Value) -> Option<String> {
+        let Some(records) = payload["Records"].as_array() else { return Some(quoted(payload)) };
+        let mut sources = records.iter().map(|record| &record["eventSourceARN"]);
+        sources.find(|source| **source != self.queue_arn).map(|source| format!("one of {}", quoted(source)))
     }
 
     /// What keeps messages from being sent, as far as that can be known without one.
@@ -73,6 +87,11 @@ fn read(record: &SqsMessage, account: &str) -> Option<Event> {
         .ok()
 }
 
+/// JSON as an error quotes it: its beginning.
+fn quoted(json: &Value) -> String {
+    format!("{:?}", json.to_string().chars().take(200).collect::<String>())
+}
+
 /// The account that the function is in, from its ARN.
 fn account(context: &Context) -> String {
     context.invoked_function_arn.split(':').nth(4).unwrap_or_default().to_owned()
@@ -104,6 +123,12 @@ mod tests {
     use crate::stored::Stored;
     use crate::webhook::Webhook;
     use crate::wire::{self, Asked};
+
+    const QUEUE: &str = "arn:aws:sqs:us-east-1:123456789012:messages";
+
+    fn announcer(sinks: Vec<Sink>) -> Announcer {
+        Announcer { queue_arn: QUEUE.to_owned(), sinks }
+    }
 
     /// A batch whose records are named m-0, m-1 and so on.
     fn batch(bodies: &[String]) -> LambdaEvent<SqsEvent> {
@@ -138,21 +163,44 @@ mod tests {
 
     #[tokio::test]
     async fn the_doctors_question_is_told_from_a_batch() {
-        let announcer = Announcer { sinks: vec![sink(StatusCode::BAD_REQUEST).await.0] };
-        let batch = |records| LambdaEvent::new(json!({"Records": records}), Context::default());
-        let asked =
-            announcer.answer(batch(json!([{"messageId": "m-0", "body": "no event"}]))).await.expect("an answer");
+        let announcer = announcer(vec![sink(StatusCode::BAD_REQUEST).await.0]);
+        let record = json!({"messageId": "m-0", "body": "no event", "eventSourceARN": QUEUE});
+        let batch = LambdaEvent::new(json!({"Records": [record]}), Context::default());
+        let asked = announcer.answer(batch).await.expect("an answer");
         assert_eq!(asked, json!({"batchItemFailures": [{"itemIdentifier": "m-0"}]}));
-        let nothing = Announcer { sinks: Vec::new() };
+        let nothing = self::announcer(Vec::new());
         let doctor = LambdaEvent::new(json!({"detail-type": "Spillway Doctor"}), Context::default());
         assert_eq!(nothing.answer(doctor).await.expect("an answer"), json!({"wrong": []}));
+    }
+
+    #[tokio::test]
+    async fn foreign_payload_is_refused_and_not_delivered() {
+        let (sink, asked) = sink(StatusCode::OK).await;
+        let announcer = announcer(vec![sink]);
+        let record = |source: Value| json!({"messageId": "m-0", "body": begun("e-1", "n-1"), "eventSourceARN": source});
+        let ours = record(json!(QUEUE));
+        for payload in [
+            json!({"Records": [record(json!("arn:aws:sqs:us-east-1:999999999999:messages"))]}),
+            json!({"Records": [ours, record(json!("arn:aws:sqs:us-east-1:123456789012:undelivered"))]}),
+            json!({"Records": [record(Value::Null)]}),
+            json!({"Records": [{"EventSource": "aws:sns", "Sns": {"Message": begun("e-1", "n-1")}}]}),
+            json!({"Records": {}}),
+            json!([ours]),
+            json!("hello"),
+        ] {
+            let refused = announcer.answer(LambdaEvent::new(payload.clone(), Context::default())).await;
+            let error = refused.expect_err("it is foreign").to_string();
+            let expected = format!("this function takes messages of the queue {QUEUE:?}; got ");
+            assert!(error.starts_with(&expected) && error.len() < 600, "{payload}: {error}");
+        }
+        assert!(asked.lock().expect("unpoisoned").is_empty());
     }
 
     #[tokio::test]
     async fn what_one_sink_refuses_comes_back_and_the_other_does_not_get_it_twice() {
         let (good, good_was_asked) = sink(StatusCode::OK).await;
         let (bad, bad_was_asked) = sink(StatusCode::BAD_REQUEST).await;
-        let announcer = Announcer { sinks: vec![good, bad] };
+        let announcer = announcer(vec![good, bad]);
         let bodies = [begun("e-1", "n-1"), begun("e-2", "n-2")];
         assert_eq!(failed(&announcer, &bodies).await, ["m-0", "m-1"]);
         assert_eq!(failed(&announcer, &bodies).await, ["m-0", "m-1"]);
@@ -179,7 +227,7 @@ mod tests {
         let document = wire::document(&address, headers, None);
         let template = Form::Template(Template::parse("{{ .NoSuchField }}").expect("a template"));
         let failing = Sink::new(Way::Webhook(Webhook::new(Stored::holding(Document { form: template, ..document }))));
-        let announcer = Announcer { sinks: vec![good, bad, failing] };
+        let announcer = announcer(vec![good, bad, failing]);
         let bodies = [begun("e-1", "n-1"), begun("e-2", "n-2")];
 
         let lines = lines(&announcer, &bodies).await;
@@ -199,7 +247,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_line_of_a_record_that_cannot_be_read_names_the_record() {
-        let lines = lines(&Announcer { sinks: Vec::new() }, &["hello".to_owned()]).await;
+        let lines = lines(&announcer(Vec::new()), &["hello".to_owned()]).await;
         let [line] = lines.as_slice() else { panic!("{lines:#?}") };
         assert_eq!(line["record"], "m-0");
     }
@@ -207,7 +255,7 @@ mod tests {
     #[tokio::test]
     async fn a_record_that_cannot_be_read_comes_back_alone() {
         let (sink, asked) = sink(StatusCode::OK).await;
-        let announcer = Announcer { sinks: vec![sink] };
+        let announcer = announcer(vec![sink]);
         assert_eq!(failed(&announcer, &["hello".to_owned(), begun("e-1", "n-1")]).await, ["m-0"]);
         assert_eq!(asked.lock().expect("unpoisoned").len(), 1);
     }
@@ -215,7 +263,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_no_news_is_done_with() {
         let (sink, asked) = sink(StatusCode::BAD_REQUEST).await;
-        let announcer = Announcer { sinks: vec![sink] };
+        let announcer = announcer(vec![sink]);
         let joined = begun("e-1", "n-1").replace("Spillway Drain Begun", "Spillway Receipt");
         assert!(failed(&announcer, &[joined]).await.is_empty());
         assert!(asked.lock().expect("unpoisoned").is_empty());
@@ -224,7 +272,7 @@ mod tests {
     #[tokio::test]
     async fn what_there_is_no_time_for_comes_back() {
         let (sink, asked) = sink(StatusCode::OK).await;
-        let announcer = Announcer { sinks: vec![sink] };
+        let announcer = announcer(vec![sink]);
         let mut late = batch(&[begun("e-1", "n-1")]);
         late.context.deadline = 0;
         let answer = announcer.handle(late).await.expect("an answer");

@@ -67,12 +67,12 @@ pub async fn run() -> Result<(), Error> {
         tracing::error!(error = %error, "the function does not start: correct its settings");
     })?;
     let aws = Caller::new(&spillway_startup::aws::configuration(&Connections::new())?)?;
-    let Settings { webhook, topic, receipt_bucket } = settings;
+    let Settings { queue_arn, webhook, topic, receipt_bucket } = settings;
     let ways = [
         webhook.map(|name| Way::Webhook(Webhook::new(Stored::new(name, aws.clone())))),
         topic.map(|settings| Way::Topic(Topic::new(settings, aws.clone()))),
         receipt_bucket.map(|name| Way::Bucket(Bucket::new(name, aws.clone()))),
     ];
-    let announcer = Announcer { sinks: ways.into_iter().flatten().map(Sink::new).collect() };
+    let announcer = Announcer { queue_arn, sinks: ways.into_iter().flatten().map(Sink::new).collect() };
     lambda_runtime::run(service_fn(|asked: LambdaEvent<Value>| announcer.answer(asked))).await
 }

@@ -267,8 +267,7 @@ async fn rights_that_are_missing(account: &Account) {
         account.allow_all().await;
         tried.insert(format!("{service}:{action}"));
     }
-    // It would make a schedule; two are called with a setting only (scenarios/can_wait.rs has the other); and where a cluster is
-    // gets remembered for bad hours only.
+    // It would make a schedule; one is called with a setting only; and where a cluster is gets remembered for bad hours only.
     let not_found = [
         "scheduler:CreateSchedule",
         "autoscaling:DescribeTags",

@@ -6,13 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
+use serde_json::Value;
 use spillway_notice::continued::KEY;
-use spillway_notice::queued::Queued;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
-use crate::aws::{AwsEvent, TurnEnd};
 use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::event::Effects;
@@ -22,8 +19,6 @@ use crate::plan::Plan;
 pub(crate) const ACCOUNT: &str = "123456789012";
 /// Lambda tries an event again after so many seconds.
 const RETRIES_AFTER_S: [u64; 2] = [60, 120];
-/// And after a throttle so late at most.
-const LONGEST_BACK_OFF: Duration = Duration::from_mins(5);
 
 /// One attempt at an event: the how manieth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,8 +39,6 @@ pub(crate) struct Attempt {
     /// When it began, by the function's clock.
     pub(crate) began: Timestamp,
     pub(crate) is_killed: bool,
-    /// How long its event waited for it.
-    pub(crate) waited: Duration,
     pub(crate) requests: u32,
     kill: Arc<Notify>,
 }
@@ -57,10 +50,6 @@ pub(crate) struct Delivery {
     pub(crate) request: String,
     /// How often it was tried before.
     retries: usize,
-    arrived: Instant,
-    throttles: u32,
-    /// The message that it is, of the queue of drains that can wait.
-    message: Option<String>,
 }
 
 /// An attempt that begins.
@@ -106,11 +95,6 @@ pub(crate) enum LambdaEvent {
         after: Duration,
     },
     Arrives(Value),
-    /// The poller of the queue of drains that can wait has a message.
-    Polled {
-        handle: String,
-        body: String,
-    },
     Retries(Delivery),
 }
 
@@ -124,7 +108,6 @@ pub(crate) struct Lambda {
     attempts: Vec<Attempt>,
     deliveries: usize,
     at_work: usize,
-    pub(crate) most_at_work: usize,
     /// The events that were tried for the last time.
     failed: Vec<Value>,
 }
@@ -140,7 +123,6 @@ impl Lambda {
             attempts: Vec::new(),
             deliveries: 0,
             at_work: 0,
-            most_at_work: 0,
             failed: Vec::new(),
         }
     }
@@ -155,47 +137,27 @@ impl Lambda {
                 }
                 self.effects.after(after, LambdaEvent::Arrives(event));
             }
-            LambdaEvent::Arrives(event) => self.deliver(event, None),
-            LambdaEvent::Polled { handle, body } => {
-                let event = json!({"Records": [{"messageId": handle, "receiptHandle": handle, "body": body}]});
-                self.deliver(event, Some(handle));
-            }
+            LambdaEvent::Arrives(event) => self.deliver(event),
             LambdaEvent::Retries(delivery) => self.begin(delivery),
         }
         mem::take(&mut self.effects)
     }
 
-    fn deliver(&mut self, event: Value, message: Option<String>) {
+    fn deliver(&mut self, event: Value) {
         self.deliveries += 1;
         let request = format!("request-{}", self.deliveries);
-        self.begin(Delivery { event, request, retries: 0, arrived: Instant::now(), throttles: 0, message });
+        self.begin(Delivery { event, request, retries: 0 });
     }
 
     fn begin(&mut self, delivery: Delivery) {
-        if self.plan.limit.is_some_and(|limit| self.at_work >= limit) {
-            return self.throttle(delivery);
-        }
         let id = AttemptId(self.attempts.len());
-        let queued = Queued::read(&delivery.event).and_then(Result::ok);
-        let event = queued.map_or_else(|| delivery.event.clone(), |queued| queued.payload);
-        let (request, waited) = (delivery.request.clone(), delivery.arrived.elapsed());
+        let (event, request) = (delivery.event.clone(), delivery.request.clone());
         let began = self.clock.now() + SignedDuration::from_millis(self.dice.around(self.plan.skew_ms));
         let (instance, kill) = (instance_of(&event).map(str::to_owned), Arc::new(Notify::new()));
         self.effects.fact(Fact::AttemptBegan { id, request, event: event.clone() });
         self.effects.begin(Begun { id, delivery, began, longest: self.plan.invocation, kill: Arc::clone(&kill) });
-        self.attempts.push(Attempt { event, instance, began, is_killed: false, waited, requests: 0, kill });
+        self.attempts.push(Attempt { event, instance, began, is_killed: false, requests: 0, kill });
         self.at_work += 1;
-        self.most_at_work = self.most_at_work.max(self.at_work);
-    }
-
-    /// All invocations that the account may have at once are at work.
-    fn throttle(&mut self, delivery: Delivery) {
-        if let Some(handle) = delivery.message {
-            return self.effects.now(AwsEvent::TurnEnds { handle, end: TurnEnd::Throttled });
-        }
-        let after = Duration::from_secs(1 << delivery.throttles.min(9)).min(LONGEST_BACK_OFF);
-        let delivery = Delivery { throttles: delivery.throttles + 1, ..delivery };
-        self.effects.after(after, LambdaEvent::Retries(delivery));
     }
 
     /// An attempt has ended: its event is tried again, if it was not tried often enough.
@@ -203,11 +165,6 @@ impl Lambda {
         self.at_work -= 1;
         let is_done = matches!(ending, Ending::Succeeded(_));
         self.effects.fact(Fact::AttemptEnded { id, ending });
-        if let Some(handle) = delivery.message {
-            let end = if is_done { TurnEnd::Succeeded } else { TurnEnd::Failed };
-            self.effects.now(AwsEvent::TurnEnds { handle, end });
-            return mem::take(&mut self.effects);
-        }
         match RETRIES_AFTER_S.get(delivery.retries) {
             _ if is_done => {}
             Some(seconds) => {

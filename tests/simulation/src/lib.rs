@@ -33,10 +33,8 @@ mod plan;
 mod simulation;
 mod witness;
 
-use std::collections::BTreeSet;
 use std::mem;
 use std::rc::Rc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::task::{LocalSet, spawn_local};
@@ -56,10 +54,6 @@ pub struct Ran {
     pub history: String,
     /// How often each thing has happened.
     pub seen: Counts,
-    /// How long each spot notice waited for an invocation.
-    pub spot_waits: Vec<Duration>,
-    /// How many invocations there were at once, at most.
-    pub most_at_once: usize,
 }
 
 /// Runs a seed.
@@ -118,12 +112,8 @@ async fn live(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
     }
     let mut inside = simulation.lock();
     inside.end();
-    let is_spot = |attempt: &&Attempt| attempt.event["detail-type"] == "EC2 Spot Instance Interruption Warning";
-    let mut known = BTreeSet::new();
-    let firsts = inside.lambda.attempts().iter().filter(is_spot).filter(|attempt| known.insert(&attempt.instance));
-    let spot_waits = firsts.map(|attempt| attempt.waited).collect();
     let (verdict, history) = (mem::take(&mut inside.verdict), inside.history.text());
-    Ran { broken: verdict.broken, history, seen: verdict.seen, spot_waits, most_at_once: inside.lambda.most_at_work }
+    Ran { broken: verdict.broken, history, seen: verdict.seen }
 }
 
 #[cfg(test)]

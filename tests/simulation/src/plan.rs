@@ -61,10 +61,6 @@ pub(crate) struct Plan {
     pub(crate) watch_lag_ms: u64,
     /// How many looks of a thousand at a node are followed by its kubelet's own report.
     pub(crate) node_status: u32,
-    /// How many invocations there may be at once.
-    pub(crate) limit: Option<usize>,
-    /// How many of them drains that can wait may have, if they have a queue.
-    pub(crate) patient_slots: usize,
 }
 
 /// By what a node has its name.

@@ -6,7 +6,6 @@ use std::thread;
 use std::time::Duration;
 
 use super::plan::Plan;
-use super::plan::given::Lane;
 use super::{Counts, EXCUSED, Ran, SOMETIMES, plan_of, run, run_kept, run_plan};
 
 /// How many seeds `make test` runs, in a minute and a half on two cores: a dev build takes 80 ms of processor time for each. A
@@ -116,28 +115,6 @@ fn of_forty_nodes_with_one_maintenance_no_more_than_the_limit_drain_at_once_and_
         println!("{postponed} have given way");
         assert!(give_way.contains(&postponed), "{postponed} of {give_way:?}\n{told}");
     }
-}
-
-/// Larger: `HOOKS=200 SPOTS=50 LIMIT=60 SLOTS=10 cargo test -p spillway-simulation --lib blocked_hooks -- --nocapture`
-#[test]
-fn a_spot_notice_finds_an_invocation_beside_blocked_hooks() {
-    let of = |variable, default| number(variable).map_or(default, |number| usize::try_from(number).unwrap());
-    let lane = Lane {
-        hooks: of("HOOKS", 10),
-        spots: of("SPOTS", 5),
-        spots_at_s: number("SPOTS_AT").unwrap_or(1800),
-        limit: of("LIMIT", 7),
-        slots: of("SLOTS", 2),
-    };
-    let ran = run_plan(Plan::lane(lane), number("SEED").unwrap_or(0), false);
-    let longest = ran.spot_waits.iter().max().unwrap();
-    let too_long = ran.spot_waits.iter().filter(|waited| **waited > Duration::from_secs(2)).count();
-    println!(
-        "{lane:?}: {} at once at most, {} invocations; spot notices waited {longest:?} at most, {too_long} of them too long",
-        ran.most_at_once, ran.seen["invocation"]
-    );
-    assert_eq!(ran.spot_waits.len(), lane.spots);
-    assert_eq!((too_long, ran.broken), (0, Vec::new()));
 }
 
 #[test]

@@ -16,9 +16,6 @@ use crate::invocation::Invocation;
 /// still ends.
 pub const MOST_INVOCATIONS: usize = 200;
 
-/// How often a drain may be parked in a row: 48 hours of a hook with Auto Scaling's shortest timeout.
-const MOST_PARKED: u32 = 20_000;
-
 /// How long a node is waited for that comes back: its machine boots, and its kubelet starts, in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
 /// How long a drain waits when the instance is going, its deadline is over or its maintenance has begun, and nobody says how long is left. An
@@ -67,8 +64,6 @@ impl Limits {
     /// Whether a later invocation may still do what this one could not.
     pub fn leave_time_after(&self, invocation: &Invocation, unfinished: Unfinished, history: &History) -> bool {
         let limit = match unfinished {
-            // It is so in mid-invocation, with time left.
-            Unfinished::Parked => return history.parked < MOST_PARKED && history.earlier.len() + 1 < MOST_INVOCATIONS,
             Unfinished::Call if invocation.is_over() => self.retry,
             // Of a call in mid-invocation it was the drain's time that was up: the next one would fail as soon as it began.
             Unfinished::Node | Unfinished::Call => self.drain,
@@ -84,8 +79,6 @@ pub enum Unfinished {
     Node,
     /// A call failed.
     Call,
-    /// Nothing was left to do but to wait, and others have more use for the invocation.
-    Parked,
 }
 
 #[cfg(test)]
@@ -185,24 +178,6 @@ mod tests {
         assert!(!leave_time(Duration::from_secs(895), 0), "this invocation has told Auto Scaling so");
         assert!(leave_time(Duration::from_secs(896), 198));
         assert!(!leave_time(Duration::from_secs(896), 199), "it goes round for ever");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_drain_that_waits_is_parked_again_until_it_was_so_too_often_or_in_too_many_invocations() {
-        let (time, invocation) = ending().await;
-        let limits = Limits::of(
-            &notice(time, Deadline::HeldByHook),
-            Some(waits(Duration::from_hours(1))),
-            &settings(Duration::ZERO),
-        );
-        let leave_time = |parked, earlier| {
-            let history = History { parked, ..history(earlier) };
-            limits.leave_time_after(&invocation, Unfinished::Parked, &history)
-        };
-        assert!(leave_time(0, 0));
-        assert!(leave_time(19_999, 198));
-        assert!(!leave_time(20_000, 0));
-        assert!(!leave_time(0, 199));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,4 +1,3 @@
-//! Going on in a later invocation: until when, and which drains can wait for it.
+//! Going on in a later invocation: until when.
 
 pub mod limits;
-pub mod patient;

@@ -48,8 +48,6 @@ pub struct BlockedPod {
 pub(super) struct Blockage {
     /// Since when each pod that is blocked has been so.
     since: BTreeMap<PodUid, Instant>,
-    /// Since when something blocked a pod at the end of the invocation before.
-    before: Option<Instant>,
     stage: Stage,
 }
 
@@ -64,13 +62,8 @@ enum Stage {
 }
 
 impl Blockage {
-    /// The blockage of a drain whose pods are these, of which earlier invocations have published that much; one that was parked has
-    /// been blocked since then.
-    pub(super) fn new(
-        published: Option<PublishedBlockage>,
-        before: Option<Instant>,
-        pods: &BTreeMap<PodUid, Tracked>,
-    ) -> Self {
+    /// The blockage of a drain whose pods are these, of which earlier invocations have published that much.
+    pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
             None => Stage::Short,
             Some(PublishedBlockage::Begun) => {
@@ -78,12 +71,7 @@ impl Blockage {
             }
             Some(PublishedBlockage::Over) => Stage::Over,
         };
-        Self { since: BTreeMap::new(), before, stage }
-    }
-
-    /// Since when something has blocked a pod.
-    pub(super) fn since(&self) -> Option<Instant> {
-        self.since.values().min().copied()
+        Self { since: BTreeMap::new(), stage }
     }
 
     /// What a later invocation is to know of it.
@@ -128,7 +116,7 @@ impl Blockage {
     /// When there will be news of it by the mere passing of time.
     pub(super) fn due(&self, window: Window) -> Option<Instant> {
         let long = LONG.min(window.end.saturating_duration_since(window.start) / 2);
-        self.since().map(|since| since + long)
+        self.since.values().min().map(|since| *since + long)
     }
 
     fn observe(&mut self, pods: &BTreeMap<PodUid, Tracked>, now: Instant) {
@@ -136,7 +124,7 @@ impl Blockage {
             if !is_blocked(pod) {
                 self.since.remove(uid);
             } else if !self.since.contains_key(uid) {
-                self.since.insert(uid.clone(), self.before.take().unwrap_or(now));
+                self.since.insert(uid.clone(), now);
             }
         }
     }
@@ -212,7 +200,7 @@ mod tests {
     fn what_blocks_a_pod_for_a_minute_is_news_once_and_so_is_its_end() {
         let start = Instant::now();
         let (mut pods, window) = (pods(["db-0", "web-0", "free"], start), window(start, 600));
-        let mut blockage = Blockage::new(None, None, &pods);
+        let mut blockage = Blockage::new(None, &pods);
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         assert_eq!(blockage.news(&pods, window, start), None);
         pods.get_mut(&uid("web-0")).unwrap().block(budget("web"), None);
@@ -241,7 +229,7 @@ mod tests {
         let start = Instant::now();
         let (mut pods, window) = (pods(["db-0"], start), window(start, 50));
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
-        let mut blockage = Blockage::new(None, None, &pods);
+        let mut blockage = Blockage::new(None, &pods);
         assert_eq!(blockage.news(&pods, window, start), None);
         assert_eq!(blockage.news(&pods, window, start + secs(24)), None);
         assert!(blockage.news(&pods, window, start + secs(25)).is_some());
@@ -251,7 +239,7 @@ mod tests {
     fn a_pod_that_was_released_meanwhile_counts_from_its_next_refusal() {
         let start = Instant::now();
         let (mut pods, window) = (pods(["db-0"], start), window(start, 600));
-        let mut blockage = Blockage::new(None, None, &pods);
+        let mut blockage = Blockage::new(None, &pods);
         let mut at = |seconds, change: &dyn Fn(&mut Tracked)| {
             change(pods.get_mut(&uid("db-0")).unwrap());
             blockage.news(&pods, window, start + secs(seconds)).is_some()
@@ -267,7 +255,7 @@ mod tests {
     fn a_pod_that_is_tried_is_blocked_all_the_while() {
         let start = Instant::now();
         let (mut pods, window) = (pods(["db-0"], start), window(start, 600));
-        let mut blockage = Blockage::new(None, None, &pods);
+        let mut blockage = Blockage::new(None, &pods);
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         assert_eq!(blockage.news(&pods, window, start), None);
         pods.get_mut(&uid("db-0")).unwrap().state = PodState::Requested;
@@ -280,13 +268,13 @@ mod tests {
         let start = Instant::now();
         let (mut pods, window) = (pods(["db-0", "web-0"], start), window(start, 600));
         pods.get_mut(&uid("web-0")).unwrap().settle(PodState::Leaving { by: start });
-        let mut blockage = Blockage::new(Some(PublishedBlockage::Begun), None, &pods);
+        let mut blockage = Blockage::new(Some(PublishedBlockage::Begun), &pods);
         assert_eq!(blockage.news(&pods, window, start), None, "nobody has asked yet whether db-0 may leave");
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         assert_eq!(blockage.news(&pods, window, start + secs(300)), None);
         pods.get_mut(&uid("db-0")).unwrap().settle(PodState::Leaving { by: start });
         assert_eq!(names(blockage.news(&pods, window, start + secs(301))).unwrap(), ["db-0 over"]);
-        let mut later = Blockage::new(blockage.published(), None, &pods);
+        let mut later = Blockage::new(blockage.published(), &pods);
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         assert_eq!(later.news(&pods, window, start + secs(400)), None);
         assert_eq!(later.news(&pods, window, start + secs(500)), None, "two are enough");
@@ -296,7 +284,7 @@ mod tests {
     fn nothing_that_is_not_blocked_is_news() {
         let start = Instant::now();
         let (pods, window) = (pods(["db-0"], start), window(start, 600));
-        let mut blockage = Blockage::new(None, None, &pods);
+        let mut blockage = Blockage::new(None, &pods);
         assert_eq!(blockage.news(&pods, window, start + secs(599)), None);
         assert_eq!(blockage.due(window), None);
     }

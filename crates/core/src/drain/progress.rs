@@ -2,7 +2,6 @@
 //! became of each. Pure: answers and changes in, requests out; the clock is handed in.
 
 mod observed;
-mod parking;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -101,7 +100,7 @@ impl Progress {
             pods: BTreeMap::new(),
             budgets: KnownBudgets::default(),
             put_back,
-            blockage: Blockage::new(None, None, &BTreeMap::new()),
+            blockage: Blockage::new(None, &BTreeMap::new()),
             message: None,
             in_flight: InFlight::default(),
             is_node_watched: false,
@@ -116,11 +115,10 @@ impl Progress {
         progress
     }
 
-    /// Like `self`, and earlier invocations have published that much of what blocks it. `before`: something had blocked it since
-    /// then when it was parked.
+    /// Like `self`, and earlier invocations have published that much of what blocks it.
     #[must_use]
-    pub fn with_blockage(self, published: Option<PublishedBlockage>, before: Option<Instant>) -> Self {
-        Self { blockage: Blockage::new(published, before, &self.pods), ..self }
+    pub fn with_blockage(self, published: Option<PublishedBlockage>) -> Self {
+        Self { blockage: Blockage::new(published, &self.pods), ..self }
     }
 
     /// Like `self`, and has news of how far it has come.

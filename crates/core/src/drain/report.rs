@@ -27,15 +27,6 @@ pub struct DrainReport {
     pub blind: Option<String>,
 }
 
-/// A drain that merely waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parked {
-    /// Since when something has blocked a pod, if something does.
-    pub blocked_since: Option<Instant>,
-    /// From when on the first of the blocked pods is forced, if any is.
-    pub forced_from: Option<Instant>,
-}
-
 /// What ends a drain before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
@@ -56,8 +47,6 @@ pub enum DrainEnd {
     Stuck,
     /// The window ended before.
     TimeUp,
-    /// It merely waits, and others have more use for the invocation.
-    Parked(Parked),
     /// Nobody wants it any more.
     Stopped(StopReason),
 }

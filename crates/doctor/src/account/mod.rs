@@ -7,7 +7,6 @@
 //! * `rules`: whether ours are there and enabled (pure)
 //! * `reach`: whether only the template's rules reach the function, and with their own events (pure)
 //! * `maintenance`: whether a drain is scheduled for all maintenance that EC2 names
-//! * `patient`: whether Lambda fetches drains that can wait
 //! * `groups`: the Auto Scaling groups with nodes in our clusters
 //! * `hooks`: whether they wait for us, and for how long (pure)
 //! * `karpenter`: whether it has nodes
@@ -21,7 +20,6 @@ mod groups;
 mod hooks;
 mod karpenter;
 mod maintenance;
-mod patient;
 mod pattern;
 mod reach;
 mod rights;
@@ -69,7 +67,6 @@ pub(super) async fn checks(
         dry_run::look(settings),
         rights::look(context, some_group, invocation, end).await,
         maintenance::look(context, clusters, invocation, end).await,
-        patient::look(settings, itself, region, end).await,
     ];
     checks.extend(about_rules(&rules, &policy, settings, invocation));
     if let Ok(rules) = &rules {

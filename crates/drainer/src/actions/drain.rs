@@ -21,7 +21,6 @@ use tokio::time::Instant;
 use super::claim::{Claiming, Purpose, claim, claim_after_all};
 use super::{Next, after_drain, lifecycle, pace, undo_check};
 use crate::context::{Attempt, Context, Target};
-use crate::continuation::Turn;
 use crate::drain::side_task::SideTask;
 use crate::drain::{self, Drain};
 use crate::failure::Failure;
@@ -93,9 +92,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         }
     };
     let stop = stop.shared();
-    let others_wait = attempt.turn.map(Turn::others_wait);
-    let mut drain =
-        Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock, others_wait);
+    let mut drain = Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock);
     let has_conditions = context.settings.node_conditions && !claim.is_joined();
     if has_conditions {
         drain = drain.with_progress_message();
@@ -140,7 +137,7 @@ fn stage_at_the_end(report: &DrainReport) -> Option<DrainStage> {
             Some(DrainStage::Incomplete { progress })
         }
         DrainEnd::Stopped(StopReason::GivenBack) => Some(DrainStage::GivenBack),
-        DrainEnd::TimeUp | DrainEnd::Parked(_) => None,
+        DrainEnd::TimeUp => None,
     }
 }
 
@@ -189,10 +186,6 @@ async fn let_go(
     if report.end == DrainEnd::TimeUp && attempt.is_cut_short() {
         return Err(lost());
     }
-    if let DrainEnd::Parked(parked) = report.end {
-        record.parked = Some(parked);
-        return Err(Failure::Parked { node, left: counts.lost, all: counts.lost + counts.moved });
-    }
     record.step(StepName::Drained, attempt.invocation.clock.at(report.over_at));
     let result = match report.end {
         DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck => Some(LifecycleResult::Continue),
@@ -201,7 +194,7 @@ async fn let_go(
             record.hook = HookStatus::AlreadyOver(None);
             None
         }
-        DrainEnd::Parked(_) | DrainEnd::Stopped(StopReason::GivenBack) => None,
+        DrainEnd::Stopped(StopReason::GivenBack) => None,
     };
     if let Some(result) = result {
         lifecycle::complete(attempt, result, record).await?;
@@ -218,7 +211,7 @@ async fn let_go(
             Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
         }
         (DrainEnd::TimeUp, _) if attempt.is_kept() => Err(kept(attempt, node, &counts, record)),
-        (DrainEnd::TimeUp | DrainEnd::Parked(_), _) => Err(lost()),
+        (DrainEnd::TimeUp, _) => Err(lost()),
     }
 }
 

@@ -1,13 +1,12 @@
 //! The pace of drains that can wait: one that has claimed its node gives way, before its first eviction, while too many others of
 //! its group and zone go on. The node of maintenance is given back; that of a hook stays cordoned, and the hook is held.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use spillway_core::decision::{self, Brake, Decision};
-use spillway_core::drain::report::{DrainEnd, DrainReport, Parked, StopReason};
+use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::node::claimant::How;
 use spillway_core::node::pace::{Obstacle, Turn};
 use spillway_core::outcome::{DrainOutcome, Outcome};
@@ -115,15 +114,7 @@ impl Others<'_> {
 
     /// Waits until it is a hook's turn, or leaves that to a later invocation. Meanwhile others do not count its node.
     async fn wait(&self, mut obstacle: Obstacle, record: &mut Record) -> Result<Option<Outcome>, Failure> {
-        let Attempt { invocation, turn, .. } = self.attempt;
         let node = &self.node.claim.node;
-        let mut others_wait = turn.map(crate::continuation::Turn::others_wait);
-        let mut slots_are_short = pin!(async {
-            match &mut others_wait {
-                Some(others_wait) => drop(others_wait.wait_for(|wait| *wait).await),
-                None => std::future::pending().await,
-            }
-        });
         loop {
             self.tell_idle(true).await;
             tracing::info!(node.name = node, "the hook of node {node} waits for its turn: {obstacle}");
@@ -135,11 +126,7 @@ impl Others<'_> {
                         record.hook = HookStatus::AlreadyOver(None);
                         return Ok(Some(DrainOutcome::HookOver { node: node.clone(), lost: None }.into()));
                     }
-                    () = sleep_until(invocation.drains_until()) => {
-                        return Err(Failure::Waits { node: node.clone(), obstacle });
-                    }
-                    () = &mut slots_are_short => {
-                        record.parked = Some(Parked { blocked_since: None, forced_from: None });
+                    () = sleep_until(self.attempt.invocation.drains_until()) => {
                         return Err(Failure::Waits { node: node.clone(), obstacle });
                     }
                     () = sleep(HOOK_LOOKS_EVERY / 2 + jittered(HOOK_LOOKS_EVERY / 2)) => {}
@@ -177,7 +164,6 @@ impl Others<'_> {
 pub(super) async fn end(attempt: &Attempt<'_>, node: &ClaimedNode, report: &DrainReport) {
     let goes_on = match report.end {
         DrainEnd::TimeUp => attempt.is_cut_short(),
-        DrainEnd::Parked(_) => true,
         DrainEnd::Stopped(reason) => reason == StopReason::GivenBack,
         DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck => false,
     };

@@ -28,7 +28,6 @@ impl Context {
         let caller = Caller::new(aws)?;
         let remembered =
             (!settings.stack.is_empty()).then(|| Remembered::new(caller.clone(), &settings.stack, &region));
-        let patient_queue = settings.patient_queue.as_deref().map(|url| Queue::new(caller.clone(), url));
         let itself = Itself::new(caller.clone(), &function);
         let announcer = settings.announcer.as_ref().map(|name| Announcer::new(caller.clone(), name));
         let announcements = settings.announcements.as_deref().map(|url| Queue::new(caller, url));
@@ -45,7 +44,6 @@ impl Context {
             announcements,
             announcer,
             scheduler,
-            patient_queue,
             access: Access {
                 clusters: Arc::new(Clusters::new(aws_sdk_eks::Client::new(&once), remembered)),
                 credentials,

@@ -42,8 +42,6 @@ pub struct Context {
     /// Who may read the webhook's document, if there is a webhook.
     pub announcer: Option<Announcer>,
     pub(crate) scheduler: Scheduler,
-    /// The queue of drains that can wait, if there is one.
-    pub(crate) patient_queue: Option<Queue>,
     pub access: Access,
     pub log: Log,
 }

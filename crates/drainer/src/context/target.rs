@@ -22,7 +22,6 @@ use spillway_settings::{LoadBalancers, NodeAction, Overrides, Settings};
 use tokio::time::Instant;
 
 use crate::aws::lifecycle::LifecycleAction;
-use crate::continuation::Turn;
 use crate::failure::Failure;
 
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
@@ -47,8 +46,6 @@ pub(crate) struct Attempt<'a> {
     stack: &'a Settings,
     /// These with what the tags of the instance override, if they do.
     own: OnceCell<Settings>,
-    /// The turn that it is, if the queue of drains that can wait began the invocation.
-    pub(crate) turn: Option<&'a Turn<'a>>,
 }
 
 /// The node that a notice is about, as far as AWS tells: whose instance it is, in which cluster.
@@ -70,9 +67,8 @@ impl<'a> Attempt<'a> {
         invocation: &'a Invocation,
         action: Option<LifecycleAction<'a>>,
         stack: &'a Settings,
-        turn: Option<&'a Turn<'a>>,
     ) -> Self {
-        Self { notice, history, invocation, action, stack, own: OnceCell::new(), turn }
+        Self { notice, history, invocation, action, stack, own: OnceCell::new() }
     }
 
     /// From now on the tags of that instance override what the stack's settings let them. Says what they do.

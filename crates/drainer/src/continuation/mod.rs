@@ -2,14 +2,8 @@
 //!
 //! * `now`: at once, by an invocation of its own
 //! * `schedule`: at a time, by a schedule that invokes it
-//! * `queue`: when invocations are there for drains that can wait, by a message
-//! * `turn`: an invocation that such a message has begun
 
 mod now;
-mod queue;
 pub(crate) mod schedule;
-mod turn;
 
 pub(crate) use now::invoke_next;
-pub(crate) use queue::put;
-pub(crate) use turn::Turn;

@@ -132,7 +132,6 @@ pub(crate) fn context(
     let by_hand = SdkConfig::builder().http_client(aws.clone()).credentials_provider(credentials.clone());
     let by_hand = Caller::new(&by_hand.region(Region::new(REGION)).build()).expect("it has all that it takes");
     Context {
-        patient_queue: settings.patient_queue.as_deref().map(|url| Queue::new(by_hand.clone(), url)),
         scheduler: Scheduler::new(
             client!(aws_sdk_scheduler),
             settings.schedules.as_ref(),

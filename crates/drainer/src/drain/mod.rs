@@ -44,13 +44,12 @@ use spillway_core::drain::kubelet::Kubelet;
 use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::progress::Progress;
 use spillway_core::drain::put_back::PutBack;
-use spillway_core::drain::report::{DrainEnd, DrainReport, Parked, StopReason};
+use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::drain::request::Method;
 use spillway_core::kube::change::Change;
 use spillway_core::kube::pod::Pod;
 use spillway_notice::continued::History;
 use spillway_startup::logs::chain;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::kube::watch::{Listed, Watch, WatchEvent};
@@ -89,8 +88,6 @@ pub(crate) struct Drain<'a> {
     newcomers: Newcomers<'a>,
     budgets: BudgetWatch,
     kubelet: Option<KubeletWatch>,
-    /// Whether other drains wait for an invocation, if this one may be parked.
-    others_wait: Option<watch::Receiver<bool>>,
 }
 
 /// What a drain waited for.
@@ -113,7 +110,6 @@ impl<'a> Drain<'a> {
         claim_began: Instant,
         window: Window,
         clock: Clock,
-        others_wait: Option<watch::Receiver<bool>>,
     ) -> Self {
         let ClaimedNode { claim, client } = node;
         let now = Instant::now();
@@ -123,7 +119,7 @@ impl<'a> Drain<'a> {
             node,
             window,
             progress: Progress::new(&listed.items, put_back, window, clock, now + head_start)
-                .with_blockage(history.blockage, history.blocked_since.map(|since| clock.instant(since))),
+                .with_blockage(history.blockage),
             ending: Ending::after_claim(now),
             requests: FuturesUnordered::new(),
             disruption_target: Rc::new(DisruptionTarget::new(clock)),
@@ -134,7 +130,6 @@ impl<'a> Drain<'a> {
             newcomers: Newcomers::new(client, claim, window.end),
             budgets: BudgetWatch::new(client.clone()),
             kubelet: None,
-            others_wait,
         }
     }
 
@@ -162,9 +157,6 @@ impl<'a> Drain<'a> {
             if let Some(end) = self.ending.reached(Instant::now()) {
                 return self.report(end);
             }
-            if let Some(parked) = self.parked() {
-                return self.report(DrainEnd::Parked(parked));
-            }
             self.watch();
             let broken_off = match self.next(stop.as_mut(), side_task).await {
                 Event::Change => continue,
@@ -173,17 +165,6 @@ impl<'a> Drain<'a> {
             };
             let end = self.ending.end().unwrap_or(broken_off);
             return self.report(end);
-        }
-    }
-
-    /// What a later invocation has to know, if this drain can be parked: other drains wait, and it only waits. `None`: it cannot, or
-    /// the pods are not watched yet.
-    fn parked(&self) -> Option<Parked> {
-        let others_wait = self.others_wait.as_ref().is_some_and(|others_wait| *others_wait.borrow());
-        if !others_wait || self.pods.is_none() || self.blind.is_some() {
-            None
-        } else {
-            self.progress.parked(Instant::now())
         }
     }
 
@@ -243,7 +224,6 @@ impl<'a> Drain<'a> {
             observed = next_observed(&mut self.kubelet) => self.progress.kubelet_seen(observed, Instant::now()),
             () = side_task.go_on(), if is_side_task_due => {}
             () = sleep_until(due) => return if due == self.window.end { Event::TimeUp } else { Event::Change },
-            () = changed(&mut self.others_wait) => {}
             reason = stop => return Event::Stopped(reason),
         }
         Event::Change
@@ -286,17 +266,6 @@ async fn next_event(watch: &mut Option<Watch<Pod>>) -> WatchEvent<Pod> {
     match watch {
         Some(watch) => watch.next().await,
         None => std::future::pending().await,
-    }
-}
-
-/// Ends when it changes whether others wait; never, if this drain is not parked.
-async fn changed(others_wait: &mut Option<watch::Receiver<bool>>) {
-    let changed = match others_wait {
-        Some(others_wait) => others_wait.changed().await,
-        None => std::future::pending().await,
-    };
-    if changed.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -64,6 +64,21 @@ async fn an_event_that_cannot_be_read_is_a_failure_that_costs_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn continuation_within_records_is_refused_without_a_call() {
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let payload = json!({"spillway-continuation": {"notice": terminate, "earlier": []}});
+    let body = json!({"due": "1970-01-01T00:00:00Z", "payload": payload}).to_string();
+    let queue = "arn:aws:sqs:us-east-1:999999999999:theirs";
+    for body in [body, payload.to_string()] {
+        let context = TestContext::new(&[], [], []);
+        let forged = json!({"Records": [{"receiptHandle": "handle", "body": body, "eventSourceARN": queue}]});
+        let invocation = invocation(900, &forged);
+        let failure = handle(&context, forged, &invocation).await.unwrap_err();
+        assert_eq!(failure.error_type(), "NotAnEvent");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_instance_that_runs_and_that_ec2_does_not_describe_is_asked_about_by_an_undo_check() {
     let throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
     let aws = [
@@ -226,57 +241,4 @@ async fn an_answer_for_its_hook_that_aws_does_not_take_is_left_to_a_later_invoca
     let then = [broken, invoked(), heartbeat(), heartbeat()].map(Expected::at_any_time);
     let receipt = busy_to_the_end(100, false, then).await.unwrap();
     assert_eq!(receipt.ending, Some(Ending::Continued));
-}
-
-const QUEUE: [(&str, &str); 1] =
-    [("SPILLWAY_PATIENT_QUEUE", "https://sqs.us-east-1.amazonaws.com/123456789012/patient")];
-
-fn queued() -> Expected {
-    call("SendMessage").with("spillway-continuation").with(r#""DelaySeconds":0"#).says(200, json!({"MessageId": "m-1"}))
-}
-
-/// A message of the queue as Lambda hands it over in time.
-fn message(event: &Value) -> Value {
-    let body =
-        json!({"due": "1970-01-01T00:00:00Z", "payload": {"spillway-continuation": {"notice": event, "earlier": []}}});
-    json!({"Records": [{"receiptHandle": "handle", "body": body.to_string()}]})
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_drain_that_can_wait_is_put_into_its_queue_before_anything_is_asked() {
-    let context = TestContext::new(&QUEUE, [], [queued()]);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(900, &terminate);
-    let receipt = handle(&context, terminate, &invocation).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Continued));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_spot_notice_is_put_into_no_queue() {
-    let context = TestContext::new(&QUEUE, [], [described("running", &[])]);
-    let spot = event("spot-interruption", "instance-id");
-    let invocation = invocation(900, &spot);
-    let receipt = handle(&context, spot, &invocation).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Ignored));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_drain_from_the_queue_that_fails_goes_on_outside_of_it() {
-    let denied = ec2_error("UnauthorizedOperation", "You are not authorized to perform this operation.");
-    let aws = [hook_described(), call("DescribeInstances").says(403, denied), invoked().with("r-1")];
-    let context = TestContext::new(&QUEUE, [], aws);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(900, &terminate);
-    let receipt = handle(&context, message(&terminate), &invocation).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Continued));
-    assert!(receipt.reason.contains("ec2:DescribeInstances"), "{}", receipt.reason);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_message_of_the_queue_that_cannot_be_read_is_a_failure_that_names_the_place() {
-    let context = TestContext::new(&QUEUE, [], []);
-    let damaged = json!({"Records": [{"receiptHandle": "handle", "body": "{}"}]});
-    let invocation = invocation(900, &damaged);
-    let failure = handle(&context, damaged, &invocation).await.unwrap_err();
-    assert!(failure.text().contains("Records[0].body"), "{}", failure.text());
 }

@@ -50,7 +50,7 @@ async fn tell(context: &Context, (detail_type, what_follows): (&str, &str), deta
     let in_the_queue = async {
         if let Some(queue) = &context.announcements {
             let message = message(detail_type, &detail, invocation);
-            if let Err(error) = aws::until(SEND, until, || queue.send(&message, Duration::ZERO)).await {
+            if let Err(error) = aws::until(SEND, until, || queue.send(&message)).await {
                 tracing::warn!(error = chain(&error), "cannot hand \"{detail_type}\" to the announcer; {what_follows}");
             }
         }

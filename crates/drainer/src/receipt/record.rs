@@ -8,7 +8,6 @@ use spillway_core::cluster::ClusterName;
 use spillway_core::decision::Decision;
 use spillway_core::drain::deadline::Window;
 use spillway_core::drain::pod::RequestedBy;
-use spillway_core::drain::report::Parked;
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::Claim;
@@ -57,8 +56,6 @@ pub(crate) struct Record {
     pub(crate) put_back: Option<PodsPutBack>,
     /// What has been published of what blocked it, for a later invocation.
     pub(crate) blockage: Option<PublishedBlockage>,
-    /// What a later invocation has to know of the drain, if it is parked.
-    pub(crate) parked: Option<Parked>,
     /// What was waited for when the last of them had gone.
     pub(crate) after_drain: Option<AfterDrain>,
     /// What the lifecycle hook was told.

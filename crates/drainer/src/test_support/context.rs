@@ -79,7 +79,7 @@ impl Case {
             Some(hook) => Some(LifecycleAction::look_up(&context.autoscaling, hook, &notice.instance).await),
             None => None,
         };
-        Attempt::new(notice, history, invocation, action, &context.settings, None)
+        Attempt::new(notice, history, invocation, action, &context.settings)
     }
 
     /// The node that it is about.

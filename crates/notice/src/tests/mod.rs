@@ -2,6 +2,8 @@
 
 mod bad_input;
 
+use serde_json::json;
+
 use super::*;
 
 /// What a notice means for its one instance.
@@ -95,6 +97,35 @@ fn what_looks_like_our_own_and_came_over_a_bus_is_refused() {
         let mut genuine = sample(name);
         genuine["source"] = SOURCE.into();
         assert!(read(genuine, &home()).is_err(), "a key too many");
+    }
+}
+
+#[test]
+fn payload_that_is_no_event_is_refused_and_quoted() {
+    let continuation = sample("drain-continuation").to_string();
+    let message = sample("terminate-lifecycle-action")["detail"].clone();
+    let queue = "arn:aws:sqs:us-east-1:999999999999:theirs";
+    let queued = |body: &str| json!({"messageId": "m", "receiptHandle": "h", "body": body, "eventSourceARN": queue});
+    let body = json!({"due": "2026-11-25T12:00:00Z", "payload": sample("drain-continuation")}).to_string();
+    for payload in [
+        json!({"Records": [queued(&continuation)]}),
+        json!({"Records": [queued(&body)]}),
+        json!({"Records": [queued(&sample("spot-interruption").to_string())]}),
+        json!({"Records": [{"EventSource": "aws:sns", "Sns": {"Message": sample("spot-interruption").to_string()}}]}),
+        message,
+        json!({"Event": "autoscaling:TEST_NOTIFICATION", "AutoScalingGroupName": "workers", "RequestId": "r"}),
+        json!([sample("spot-interruption")]),
+        json!(continuation),
+        json!({"detail": {}}),
+        json!({"source": "aws.ec2"}),
+        json!({}),
+        json!(null),
+        json!(7),
+    ] {
+        let start: String = payload.to_string().chars().take(20).collect();
+        let error = refused(payload);
+        let expected = format!("this function takes EventBridge events; got {start:?}");
+        assert!(error.starts_with(expected.trim_end_matches('"')) && error.len() < 600, "{error}");
     }
 }
 

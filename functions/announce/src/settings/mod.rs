@@ -12,6 +12,8 @@ pub(crate) use values::{StoredName, TopicFormat};
 /// Everything that the person who deploys can choose.
 #[derive(Debug)]
 pub(crate) struct Settings {
+    /// ARN of the queue whose messages are accepted; empty: none is.
+    pub(crate) queue_arn: String,
     /// Where the document of the webhook is kept.
     pub(crate) webhook: Option<StoredName>,
     pub(crate) topic: Option<Topic>,
@@ -30,12 +32,14 @@ pub(crate) struct Topic {
 impl Settings {
     /// Reads the settings from environment variables; those that are not ours are passed over.
     pub(crate) fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
-        let mut reader = Reader::new(variables, &table::SETTINGS);
+        let mut reader = Reader::new(variables, &table::known());
+        let queue_arn = reader.read(table::QUEUE_ARN, |arn| Some(arn.to_owned()));
         let webhook = reader.read_or_explain(table::WEBHOOK, values::stored_name);
         let arn = reader.read(table::TOPIC_ARN, values::topic_arn);
         let topic_format = reader.read(table::TOPIC_FORMAT, values::topic_format);
         let receipt_bucket = reader.read(table::RECEIPT_BUCKET, values::bucket);
         reader.finish(Self {
+            queue_arn,
             webhook,
             topic: arn.map(|(arn, region)| Topic { arn, region, format: topic_format }),
             receipt_bucket,

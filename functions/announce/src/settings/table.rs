@@ -31,5 +31,18 @@ pub(super) const RECEIPT_BUCKET: Setting = Setting {
     meaning: "where each receipt is put, as an object of its own",
 };
 
+/// The queue that the template gives the function.
+pub(super) const QUEUE_ARN: Setting = Setting {
+    name: "SPILLWAY_QUEUE_ARN",
+    default: NONE,
+    accepted: "the ARN of an SQS queue",
+    meaning: "whose messages are accepted; the template sets it",
+};
+
 /// Every setting there is, as `docs/settings.md` orders them.
 pub(super) const SETTINGS: [Setting; 4] = [WEBHOOK, TOPIC_ARN, TOPIC_FORMAT, RECEIPT_BUCKET];
+
+/// Every variable of ours that the function may find in its environment.
+pub(super) fn known() -> Vec<Setting> {
+    [&SETTINGS[..], &[QUEUE_ARN]].concat()
+}

@@ -14,6 +14,7 @@ fn without_variables_the_defaults_hold_and_there_is_no_sink() {
 #[test]
 fn every_setting_can_be_set() {
     let settings = read(&[
+        ("SPILLWAY_QUEUE_ARN", "arn:aws:sqs:eu-central-1:123456789012:messages"),
         ("SPILLWAY_WEBHOOK", "/spillway/webhook"),
         ("SPILLWAY_TOPIC_ARN", "arn:aws:sns:eu-central-1:123456789012:drains"),
         ("SPILLWAY_TOPIC_FORMAT", "amazon-q"),

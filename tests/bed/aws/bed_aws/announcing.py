@@ -68,7 +68,7 @@ class Announcing:
             "batch_size": plan.batch_size,
             "window_s": plan.window_s,
             "timeout_s": plan.timeout_s,
-            "variables": _resolved(plan.variables, plan.defaults | parameters),
+            "variables": _resolved(plan.variables, plan.defaults | parameters, queue.queue_arn),
         }
 
 
@@ -80,8 +80,7 @@ def read(path: Path) -> Plan:
         for resource in resources.values()
         if resource["Type"] == "AWS::Serverless::Function"
         for event in resource["Properties"].get("Events", {}).values()
-        # That of drains that can wait has no window: each is an invocation of its own.
-        if event["Type"] == "SQS" and "MaximumBatchingWindowInSeconds" in event["Properties"]
+        if event["Type"] == "SQS"
     ]
     if len(found) != 1:
         raise TemplateError(f"{path} has {len(found)} functions that messages invoke")
@@ -104,7 +103,18 @@ def _named(attribute: dict[str, str]) -> str:
     return attribute["Fn::GetAtt"].partition(".")[0]
 
 
-def _resolved(variables: dict[str, Any], parameters: dict[str, str]) -> dict[str, str]:
+def _resolved(variables: dict[str, Any], parameters: dict[str, str], queue_arn: str) -> dict[str, str]:
     """The function's settings. Its other variables are about places that a machine need not have."""
     settings = {name: value for name, value in variables.items() if name.startswith("SPILLWAY_")}
-    return {name: value if isinstance(value, str) else parameters[value["Ref"]] for name, value in settings.items()}
+
+    def resolved(value: Any) -> str:
+        match value:
+            case str():
+                return value
+            case {"Ref": parameter}:
+                return parameters[parameter]
+            case {"Fn::GetAtt": _}:
+                return queue_arn
+        raise TemplateError(f"{value} is no parameter, and not the queue's ARN")
+
+    return {name: resolved(value) for name, value in settings.items()}

@@ -16,7 +16,6 @@ from bed_aws.errors import AwsError, Protocol
 from bed_aws.evaluator import Asked, Evaluator, Policies
 from bed_aws.intrinsics import Intrinsics
 from bed_aws.moto_side import Moto
-from bed_aws.queues import patient
 from bed_aws.rights import GroupTags, needed
 
 STACK = "spillway"
@@ -137,9 +136,6 @@ def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]
         default = STACK if name == "AWS::StackName" else str(declared[name].get("Default", "")) if name in declared else None
         if default is not None and variables.get(variable, default) != default:
             found[name] = variables[variable]
-    # The queue is there in any case; the number says whether the function is told of it.
-    if variables.get("SPILLWAY_PATIENT_QUEUE"):
-        found["PatientSlots"] = "2"
     # The queue is there because somebody is to be notified, which is a parameter of the other function.
     if variables.get("SPILLWAY_ANNOUNCEMENTS"):
         found["ReceiptBucket"] = "receipts"
@@ -154,8 +150,7 @@ def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto)
     if role == ENROLLER:
         return enrollers_policies()
     resources = read["Resources"]
-    own = {deployed.logical_id: deployed.name, "PatientDrains": patient(deployed.name)}
-    known = names(resources, moto, own)
+    known = names(resources, moto, {deployed.logical_id: deployed.name})
     known["AWS::StackName"] = deployed.parameters.get("AWS::StackName", STACK)
     intrinsics = Intrinsics(read, deployed.parameters, known)
     properties = resources[role]["Properties"]

@@ -1,5 +1,5 @@
-"""Queues that others than the AWS side read, in moto's SQS: Lambda's poller, and what is measured beside the product. And
-stand-in for Lambda's ListEventSourceMappings: what is known of the pollers, which the test drives (`tests/bed/src/lambda`).
+"""Queues that others than the AWS side read, in moto's SQS: Lambda's poller, and what is measured beside the product. And a
+stand-in for Lambda's ListEventSourceMappings.
 """
 
 import json
@@ -11,46 +11,27 @@ from werkzeug import Response
 
 from bed_aws.call import Call
 from bed_aws.moto_side import Moto
-from bed_aws.stack import name
-
-
-def patient(function: str) -> str:
-    """The queue of drains that can wait, of that function."""
-    return f"{function}-patient"
 
 
 class Queues:
     def __init__(self, moto: Moto) -> None:
         self._moto = moto
-        # By the function's name.
-        self._mappings: dict[str, dict[str, Any]] = {}
+        self._mappings: list[dict[str, Any]] = []
 
     def answer(self, call: Call) -> Response | None:
         if call.action != "ListEventSourceMappings":
             return None
         function = call.request.args.get("FunctionName")
-        found = [one for name, one in self._mappings.items() if function in (None, name)]
+        found = [one for one in self._mappings if function in (None, one["FunctionArn"].rpartition(":")[2])]
         return Response(json.dumps({"EventSourceMappings": found}), mimetype="application/json")
 
-    def change_mapping(self, function: str, state: str | None) -> None:
-        """Somebody enables or disables the mapping of a function's queue, or deletes it."""
-        if state is None:
-            del self._mappings[function]
-        else:
-            self._mappings[function]["State"] = state
+    def create_mapping(self, function: str, source: str) -> None:
+        """Records an event source mapping. Nothing polls its source."""
+        arn = f"arn:aws:lambda:{self._moto.region}:{self._moto.account}:function:{function}"
+        self._mappings.append({"UUID": str(uuid.uuid4()), "EventSourceArn": source, "FunctionArn": arn, "State": "Enabled"})
 
     def create(self, name: str) -> None:
         self._moto.sqs.create_queue(name)
-
-    def create_patient(self, function: str) -> dict[str, str]:
-        """The queue of drains that can wait, of one function; as the template has it, with the failure queue behind it."""
-        failures = self._moto.sqs.get_queue(name("Failures"))
-        redrive = {"deadLetterTargetArn": failures.queue_arn, "maxReceiveCount": 5}
-        queue = self._moto.sqs.create_queue(patient(function), VisibilityTimeout="900", RedrivePolicy=redrive)
-        region, account = self._moto.region, self._moto.account
-        arn = f"arn:aws:lambda:{region}:{account}:function:{function}"
-        self._mappings[function] = {"UUID": str(uuid.uuid4()), "EventSourceArn": queue.queue_arn, "FunctionArn": arn, "State": "Enabled"}
-        return {"name": queue.name, "url": f"https://sqs.{region}.amazonaws.com/{account}/{queue.name}"}
 
     def send(self, name: str, bodies: list[str]) -> None:
         for body in bodies:

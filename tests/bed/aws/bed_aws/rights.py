@@ -183,8 +183,6 @@ _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
     ("scheduler", "UpdateSchedule"): _schedule,
     ("secretsmanager", "GetSecretValue"): _secret,
     ("sns", "Publish"): _topic,
-    ("sqs", "ChangeMessageVisibility"): _queue,
-    ("sqs", "GetQueueAttributes"): _queue,
     ("sqs", "SendMessage"): _queue,
     ("ssm", "DeleteParameter"): _parameter,
     ("ssm", "GetParameter"): _parameter,

@@ -25,9 +25,9 @@ class Announcing(OnTheSide):
 
     def test_the_function_is_told_what_the_template_tells_it(self) -> None:
         stack = self.deploy(Webhook="/spillway/webhook")
-        self.assertEqual(
-            stack["variables"], {"SPILLWAY_WEBHOOK": "/spillway/webhook", "SPILLWAY_TOPIC_FORMAT": "text"}
-        )
+        arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{stack['queue']}"
+        told = {"SPILLWAY_WEBHOOK": "/spillway/webhook", "SPILLWAY_TOPIC_FORMAT": "text", "SPILLWAY_QUEUE_ARN": arn}
+        self.assertEqual(stack["variables"], told)
         self.assertEqual((stack["batch_size"], stack["window_s"]), (100, 10))
 
     def test_a_parameter_that_the_template_has_not_is_refused(self) -> None:

@@ -22,13 +22,6 @@ pub(crate) struct AnnouncerStack {
     pub(crate) variables: BTreeMap<String, String>,
 }
 
-/// A queue of drains that can wait.
-#[derive(Debug, Deserialize)]
-pub(crate) struct PatientQueue {
-    pub(crate) name: String,
-    pub(crate) url: String,
-}
-
 #[derive(Debug, Deserialize)]
 struct Named {
     arn: String,
@@ -45,14 +38,9 @@ impl Aws {
         self.post("announcers", &json!({"sender": sender, "name": name, "parameters": parameters})).await
     }
 
-    /// The queue of drains that can wait, of that function.
-    pub(crate) async fn create_patient_queue(&self, function: &str) -> Result<PatientQueue, BedError> {
-        self.post("patient-queues", &json!({"function": function})).await
-    }
-
-    /// Somebody sets the state of the event source mapping of that function's queue, or deletes it.
-    pub async fn change_mapping(&self, function: &str, state: Option<&str>) -> Result<(), BedError> {
-        self.post::<Value>("mappings", &json!({"function": function, "state": state})).await.map(drop)
+    /// Records an event source mapping of that function.
+    pub async fn create_mapping(&self, function: &str, source: &str) -> Result<(), BedError> {
+        self.post::<Value>("mappings", &json!({"function": function, "source": source})).await.map(drop)
     }
 
     /// Takes messages from a queue, as Lambda's records of them; waits for the first.

@@ -43,6 +43,6 @@ async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was
     assert!(examined.result.is_ok(), "{examined:#?}");
     let seen: BTreeSet<String> = stage.all_aws_calls().await.into_iter().collect();
     let mut allowed = allowed_calls();
-    assert!(allowed.remove("lambda:ListEventSourceMappings"), "the template gives it with PatientSlots alone");
+    assert!(allowed.remove("lambda:ListEventSourceMappings"), "the role may call it");
     assert_eq!(seen, allowed);
 }

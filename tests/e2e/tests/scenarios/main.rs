@@ -9,7 +9,6 @@ mod blocked;
 mod budgets;
 mod called_off;
 mod calls;
-mod can_wait;
 mod conditions;
 mod continued;
 mod contract;

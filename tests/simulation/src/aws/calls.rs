@@ -41,7 +41,6 @@ impl Aws {
             }
             ("DescribeAutoScalingGroups", _) => (200, groups(false)),
             ("RecordLifecycleActionHeartbeat" | "CompleteLifecycleAction", _) => self.of_action(by, call),
-            ("SendMessage" | "ChangeMessageVisibility" | "GetQueueAttributes", _) => self.of_queue(call),
             ("PutEvents", _) => (200, json!({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}).to_string()),
             (_, Some(("GET", path))) if path.starts_with("/clusters/") => {
                 (200, eks_cluster(&endpoint(path.trim_start_matches("/clusters/"))))

@@ -1,17 +1,14 @@
-//! AWS in memory: instances and what is done with them, lifecycle actions, the event bus, schedules, the queue of drains that can
-//! wait.
+//! AWS in memory: instances and what is done with them, lifecycle actions, the event bus, schedules.
 //!
 //! * `instances`: their states, and the notices of them
 //! * `actions`: a group's lifecycle actions
 //! * `interruptions`: what AWS does with instances
-//! * `queue`: the queue of drains that can wait
 //! * `calls`: what the function is answered
 
 mod actions;
 mod calls;
 mod instances;
 mod interruptions;
-mod queue;
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -31,8 +28,6 @@ pub(crate) use actions::{ActionResult, AfterHook};
 use calls::Schedule;
 pub(crate) use calls::{AwsAnswer, endpoint};
 use instances::Instance;
-use queue::Message;
-pub(crate) use queue::TurnEnd;
 
 /// All that AWS has.
 #[derive(Debug)]
@@ -44,11 +39,8 @@ pub(crate) struct Aws {
     instances: BTreeMap<String, Instance>,
     actions: BTreeMap<String, Action>,
     schedules: BTreeMap<String, Schedule>,
-    /// By their handles.
-    messages: BTreeMap<String, Message>,
     last_event: u32,
     last_schedule: u32,
-    last_message: u32,
 }
 
 /// What happens in AWS. `delay` is how long a notice of it takes to be delivered.
@@ -107,13 +99,6 @@ pub(crate) enum AwsEvent {
         name: String,
         number: u32,
     },
-    /// Messages may be due.
-    MessagesDue,
-    /// An invocation with a message is over.
-    TurnEnds {
-        handle: String,
-        end: TurnEnd,
-    },
 }
 
 /// A notice that is to be sent.
@@ -136,10 +121,8 @@ impl Aws {
             instances: BTreeMap::new(),
             actions: BTreeMap::new(),
             schedules: BTreeMap::new(),
-            messages: BTreeMap::new(),
             last_event: 0,
             last_schedule: 0,
-            last_message: 0,
         }
     }
 
@@ -159,8 +142,6 @@ impl Aws {
             AwsEvent::ActionDue { token } => self.expire_action(&token),
             AwsEvent::ActionFollowed { instance, after_hook, delay } => self.follow_action(instance, after_hook, delay),
             AwsEvent::ScheduleDue { name, number } => self.fire(name, number),
-            AwsEvent::MessagesDue => self.poll(),
-            AwsEvent::TurnEnds { handle, end } => self.end_turn(&handle, end),
         }
         mem::take(&mut self.effects)
     }

@@ -54,8 +54,6 @@ impl Plan {
             node_status: [0, 100, 500][rng.usize(0..3)],
             karpenter,
             managed,
-            limit: None,
-            patient_slots: 0,
         };
         if rng.u32(0..8) == 0 {
             plan.add_twin(&mut rng);

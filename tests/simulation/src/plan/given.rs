@@ -4,17 +4,6 @@ use std::time::Duration;
 
 use super::{App, Cause, Interruption, Naming, Needs, Owner, Plan};
 
-/// How many hooks are blocked, spot notices come beside them, so much later, and invocations there may be at once: of these so many
-/// for drains that can wait.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Lane {
-    pub(crate) hooks: usize,
-    pub(crate) spots: usize,
-    pub(crate) spots_at_s: u64,
-    pub(crate) limit: usize,
-    pub(crate) slots: usize,
-}
-
 impl App {
     /// So many pods of a deployment, each on the next node, that nothing blocks.
     pub(crate) fn plain(pods: usize) -> Self {
@@ -81,36 +70,6 @@ impl Plan {
             skew_ms: 2000,
             settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             ..Self::quiet(app)
-        }
-    }
-
-    /// Drains of hooks that a budget blocks for their hour, and spot notices beside them, all in one moment.
-    pub(crate) fn lane(lane: Lane) -> Self {
-        let Lane { hooks, spots, spots_at_s, limit, slots } = lane;
-        let blocked = App { budgets: 1, needs: Needs::MinAvailable(hooks), ..App::plain(hooks) };
-        let nodes = hooks + spots + 1;
-        let of_node = |node| {
-            let (begins, cause) = if node < hooks { (0, Cause::Terminate) } else { (spots_at_s, Cause::Spot) };
-            Interruption { node, begins: Duration::from_secs(begins), cause, delay: Duration::ZERO }
-        };
-        let queue = "https://sqs.us-east-1.amazonaws.com/123456789012/patient";
-        let settings =
-            if slots > 0 { vec![("SPILLWAY_PATIENT_QUEUE".to_owned(), queue.to_owned())] } else { Vec::new() };
-        Self {
-            nodes,
-            names: vec![Naming::DnsName; nodes],
-            apps: vec![blocked, App::plain(nodes)],
-            interruptions: (0..hooks + spots).map(of_node).collect(),
-            duplicates: 0,
-            kills: Vec::new(),
-            outages: Vec::new(),
-            invocation: Duration::from_secs(900),
-            skew_ms: 0,
-            settings,
-            hook_timeout: Duration::from_secs(300),
-            limit: Some(limit),
-            patient_slots: slots,
-            ..Self::quiet(App::plain(0))
         }
     }
 }

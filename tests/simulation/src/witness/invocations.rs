@@ -13,8 +13,8 @@ use crate::plan::{Command, Fault, Plan, Side};
 
 /// What is drawn lasts ten invocations at most, and each may be tried three times, twice over.
 const MOST_INVOCATIONS: usize = 60;
-/// How long it takes until a drain is continued, which may be parked.
-const CONTINUES_WITHIN: SignedDuration = SignedDuration::from_secs(75);
+/// How long it takes until a drain is continued.
+const CONTINUES_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// The receipts, and what they may call gone.
 #[derive(Debug, Default)]

@@ -12,7 +12,6 @@ mod do_not_disrupt;
 mod model;
 mod order;
 mod others;
-mod parked;
 mod put_back;
 mod silent;
 mod waiting;

@@ -107,7 +107,7 @@ async fn a_node_that_is_not_there_is_told_and_its_hook_is_left_waiting() {
         );
         let case = if has_hook { Case::held(Kind::Terminate) } else { Case::spot() };
         let Case { notice, history, invocation, .. } = &case;
-        let attempt = Attempt::new(notice, history, invocation, None, &context.settings, None);
+        let attempt = Attempt::new(notice, history, invocation, None, &context.settings);
         let target = case.target(&attempt);
         let outcome = done(dry_run(&context, Decision::Drain, &target, &mut Record::default()).await.unwrap());
         assert_eq!(matches!(outcome, Outcome::WouldHave(_)), has_hook, "{outcome:?}");

@@ -25,6 +25,9 @@ fn each(spoil: impl Fn(&mut Value, &str)) {
                     let field = if is_entry { at.rsplit('/').next().unwrap() } else { &key };
                     assert!(path.contains(field) || why.contains(field), "{name}{at}/{key}: at {path}: {why}");
                 }
+                Err(NoticeError::NotAnEvent(_)) => {
+                    assert!(key == "source" || key == "detail-type", "{name}{at}/{key}");
+                }
                 Err(NoticeError::Foreign { .. }) => {
                     assert!(key == "account" || key == "region", "{name}{at}/{key}");
                 }

@@ -93,7 +93,7 @@ fn fields(value: &Value) -> Vec<(String, String)> {
 fn an_event_that_is_none_says_what_is_wrong() {
     for event in [json!(null), json!(7), json!("spot"), json!([]), json!({}), json!({"detail": {}})] {
         let told = examine(&event).unwrap_err().to_string();
-        assert!(told.starts_with("cannot read the notice: at the top level: "), "{told}");
+        assert!(told.starts_with("this function takes EventBridge events; got "), "{told}");
     }
 }
 

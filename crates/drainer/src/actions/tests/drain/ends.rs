@@ -1,16 +1,14 @@
 //! How a drain ends that does not end drained.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::json;
 use spillway_core::drain::deadline::Termination;
 use spillway_core::invocation::Invocation;
 use spillway_core::outcome::DrainOutcome;
-use spillway_notice::queued::Queued;
 use spillway_notice::{Deadline, Kind};
 
-use super::{blocked, claim, eviction, gone, leaving, no_right_to_budgets, pods, watch};
+use super::{claim, eviction, gone, leaving, pods, watch};
 use crate::actions::drain::drain;
-use crate::continuation::Turn;
 use crate::failure::Failure;
 use crate::receipt::Counts;
 use crate::receipt::record::{HookStatus, Record};
@@ -62,28 +60,6 @@ async fn a_hook_that_is_over_in_mid_drain_is_told_with_what_was_left() {
     let mut record = Record::default();
     let outcome = attempt.hold_action_during(drain(&context, &target, &mut record)).await.unwrap();
     assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_drain_that_only_waits_for_a_budget_is_parked_when_others_wait_for_their_turn() {
-    let api = [
-        claim(),
-        pods(&["a", "b"]),
-        eviction("a"),
-        blocked("b"),
-        watch().streams(&[gone("a")]).at_any_time(),
-        no_right_to_budgets(),
-        call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().perhaps(),
-    ];
-    let context = TestContext::new(&[], api, [hook_described(), group_described(false)]);
-    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
-    let due = Timestamp::UNIX_EPOCH - SignedDuration::from_hours(1);
-    let queued = Queued { payload: json!(null), due, receipt_handle: String::new() };
-    let turn = Turn::of(&queued, None, Timestamp::UNIX_EPOCH);
-    let mut attempt = case.attempt(&context).await;
-    attempt.turn = Some(&turn);
-    let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
-    assert!(matches!(failure, Failure::Parked { left: 1, all: 2, .. }), "{failure:?}");
 }
 
 #[tokio::test(start_paused = true)]
