@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube_core::Status;
+use spillway_notice::continued::Earlier;
 use spillway_settings::NodeAction;
 
 use super::claim_annotation::ClaimAnnotation;
@@ -15,8 +16,8 @@ use crate::instance::ManagedBy;
 pub struct Claimant<'a> {
     /// What is to be written.
     pub annotation: ClaimAnnotation,
-    /// The invocation that handed its claim on to this one: it becomes ours.
-    pub continued_from: Option<String>,
+    /// Earlier invocations of the notice; empty in a first delivery. Their claim becomes this invocation's.
+    pub earlier: &'a [Earlier],
     /// Whether the node comes back by a reboot, so that its boot id is of use.
     pub reboots: bool,
     /// Whether only a drain that has begun goes on: a node without a claim may have been given back.

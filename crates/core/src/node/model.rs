@@ -142,7 +142,7 @@ impl World {
         let (managed_by, rules) = (ManagedBy::SelfManaged, LabelRules { selector: &ANY, lets_override_action: false });
         let claimant = Claimant {
             annotation,
-            continued_from: None,
+            earlier: &[],
             reboots: false,
             only_goes_on: false,
             taint,

@@ -72,12 +72,16 @@ impl Claimant<'_> {
         self.annotation.kind().is_some_and(|kind| !kind.may_be_called_off())
     }
 
+    /// Returns `true` if an earlier invocation of the notice held a claim of the node.
+    fn has_claimed(&self) -> bool {
+        self.earlier.iter().any(|earlier| earlier.node.is_some())
+    }
+
     /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
     pub fn looks_first(&self) -> bool {
         // A label that was decided by is seen by a look: an untouched node would have none, and be decided by that again.
         let decided_by_label = self.action.is_some();
-        let goes_on = self.only_goes_on || self.continued_from.is_some();
-        self.reboots || goes_on || decided_by_label || !self.rules.selector.selects_all()
+        self.reboots || self.only_goes_on || self.has_claimed() || decided_by_label || !self.rules.selector.selects_all()
     }
 }
 
@@ -109,7 +113,8 @@ pub struct Free {
 ///
 /// * A node that somebody has uncordoned, or whose claim we cannot read, is free. It is not if the node may have been given
 ///   back since we claimed it.
-/// * A claim that the invocation before us held becomes ours, so that a second delivery of its event finds the node taken.
+/// * A claim that an earlier invocation of a continuation held becomes ours, so that a second delivery finds the node taken.
+/// * A continuation leaves the node to any other invocation that holds the claim of the same event.
 /// * A claim for a milder reason gives way, so that no undo for the first gives back what is drained for the second.
 /// * Any other claim means that the node is taken.
 pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {
@@ -119,7 +124,7 @@ pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> C
     let wanted = &claimant.annotation;
     let boot = seen.boot.clone().filter(|_| claimant.reboots);
     let (how, annotation) = match &seen.claim() {
-        None if claimant.continued_from.is_some() && wanted.kind().is_some_and(Kind::may_be_called_off) => {
+        None if claimant.has_claimed() && wanted.kind().is_some_and(Kind::may_be_called_off) => {
             return ClaimState::Barred(Unclaimed::GivenBack(name.to_owned()));
         }
         None if claimant.only_goes_on => return ClaimState::Barred(Unclaimed::MaintenanceBegan(name.to_owned())),
@@ -130,13 +135,12 @@ pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> C
         Some(annotation) if annotation.event == wanted.event && annotation.request == wanted.request => {
             return ClaimState::Taken(How::Again);
         }
-        Some(annotation)
-            if annotation.event == wanted.event && Some(&annotation.request) == claimant.continued_from.as_ref() =>
-        {
-            (
-                How::Again,
-                ClaimAnnotation { cordoned: annotation.cordoned, boot: annotation.boot.clone(), ..wanted.clone() },
-            )
+        Some(annotation) if annotation.event == wanted.event && !claimant.earlier.is_empty() => {
+            if !claimant.earlier.iter().any(|earlier| earlier.request_id == annotation.request) {
+                return ClaimState::Barred(Unclaimed::DrainedByAnother(name.to_owned()));
+            }
+            let (cordoned, boot) = (annotation.cordoned, annotation.boot.clone());
+            (How::Again, ClaimAnnotation { cordoned, boot, ..wanted.clone() })
         }
         Some(annotation) if annotation.gives_way_to(wanted) => {
             let until = annotation.until.into_iter().chain(wanted.until).min();

@@ -15,6 +15,8 @@ pub enum Unclaimed {
     LeftByLabel(String),
     /// Since we claimed that node it was given back, or somebody uncordoned it.
     GivenBack(String),
+    /// Another invocation holds the claim of the same event on that node.
+    DrainedByAnother(String),
     /// The maintenance of that node should have begun, and no claim for it is there.
     MaintenanceBegan(String),
     /// That node lacks the labels that the settings ask for.

@@ -18,6 +18,8 @@ pub enum DrainOutcome {
     Stuck { node: String, counts: Counts },
     /// Another notice holds the claim, and the node is empty.
     Joined { node: String, notice: String, event: String },
+    /// Another invocation drains the node for the same event.
+    DrainedByAnother { node: String },
     /// The hook waits no longer, while pods were on the node; `None`: they had not been listed.
     HookOver { node: String, lost: Option<usize> },
     /// The node was given back meanwhile.
@@ -28,7 +30,7 @@ impl DrainOutcome {
     pub(super) fn ending(&self) -> Ending {
         match self {
             Self::Drained { .. } | Self::Silent { .. } | Self::Stuck { .. } => Ending::Drained,
-            Self::Joined { .. } => Ending::Joined,
+            Self::Joined { .. } | Self::DrainedByAnother { .. } => Ending::Joined,
             Self::HookOver { .. } | Self::GivenBack { .. } => Ending::Ignored,
         }
     }
@@ -60,6 +62,9 @@ impl fmt::Display for DrainOutcome {
             ),
             Self::Joined { node, notice, event } => {
                 write!(f, "node {node} was being drained for the {notice} {event}, and is empty")
+            }
+            Self::DrainedByAnother { node } => {
+                write!(f, "another invocation drains node {node} for the same event")
             }
             Self::HookOver { node, lost: None } => {
                 write!(f, "the lifecycle hook waits no longer; the pods of node {node} had not been listed")

@@ -53,7 +53,7 @@ async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &
     let rules = LabelRules::of(settings);
     let claimant = Claimant {
         annotation: ClaimAnnotation::new(request_id, request_id, Kind::Spot),
-        continued_from: None,
+        earlier: &[],
         reboots: false,
         only_goes_on: false,
         taint: settings.taints.of_claim.and_then(|names| taint::for_notice(Kind::Spot, request_id, names)),

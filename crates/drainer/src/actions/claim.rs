@@ -6,7 +6,7 @@ use kube::Api;
 use kube::core::Status;
 use spillway_core::decision::Reason;
 use spillway_core::node::unclaimed::Unclaimed;
-use spillway_core::outcome::Outcome;
+use spillway_core::outcome::{DrainOutcome, Outcome};
 use spillway_retry::jittered;
 use tokio::time::{Instant, sleep};
 
@@ -133,6 +133,7 @@ pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut 
         Unclaimed::OptedOut(node) => Reason::OptedOut(node),
         Unclaimed::LeftByLabel(node) => Reason::LeftByLabel(node),
         Unclaimed::GivenBack(node) => Reason::GivenBack(node),
+        Unclaimed::DrainedByAnother(node) => return Ok(Outcome::from(DrainOutcome::DrainedByAnother { node }).into()),
         Unclaimed::MaintenanceBegan(node) => Reason::MaintenanceBegan(node),
         Unclaimed::NotSelected(node) => Reason::NotSelected(node),
     };

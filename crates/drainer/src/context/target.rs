@@ -226,7 +226,7 @@ impl Target<'_> {
         };
         Claimant {
             annotation,
-            continued_from: history.continued_from().map(str::to_owned),
+            earlier: &history.earlier,
             reboots: kind == Kind::ReplaceRootVolume || maintenance.is_some_and(|maintenance| maintenance.reboots),
             only_goes_on: notice.deadline == Deadline::Unknown
                 && maintenance.is_some_and(|maintenance| maintenance.reboots),

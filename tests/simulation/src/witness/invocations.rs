@@ -239,10 +239,7 @@ fn is_bounded(id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
     });
     let of = |attempt: &Attempt| (attempt.notice()["id"].to_string(), attempt.instance.clone());
     let invocations = facts.lambda.attempts().iter().filter(|other| of(other) == of(attempt)).count();
-    // An undo check, which has no notice's id, may come every ten minutes for a day. Where some events come twice, so do
-    // continuations, of each of which there are two to go on then. Where AWS' answers are lost, each try to hand on begins one.
-    let multiplies = facts.plan.duplicates > 0 || facts.plan.has_fault(Side::Aws, Fault::AnswerLost);
+    // An undo check, which has no notice's id, may come every ten minutes for a day.
     let is_bounded = attempt.notice()["id"].is_null() || invocations <= MOST_INVOCATIONS;
-    let is_bounded = verdict.excuses("invocations that multiply", is_bounded, multiplies);
     verdict.holds(Invariant::WorkIsBounded, is_bounded, || format!("{id} is one of {invocations}"));
 }

@@ -1,5 +1,6 @@
 use jiff::Timestamp;
 use kube_core::Selector;
+use spillway_notice::continued::Earlier;
 use spillway_settings::NodeAction;
 
 use super::*;
@@ -16,7 +17,7 @@ fn claimant(annotation: ClaimAnnotation) -> Claimant<'static> {
     static ANY: std::sync::LazyLock<Selector> = std::sync::LazyLock::new(Selector::default);
     Claimant {
         annotation,
-        continued_from: None,
+        earlier: &[],
         reboots: false,
         only_goes_on: false,
         taint: None,
@@ -39,6 +40,12 @@ fn maintenance_that_should_have_begun_goes_on_with_its_claim_and_claims_no_node_
     );
     let going_on = claim_state(annotated(true, &annotation("e-1", "r-1")), "n", &claimant);
     assert!(!matches!(going_on, ClaimState::Barred(_)), "{going_on:?}");
+}
+
+/// An invocation that held the claim and handed it on.
+fn earlier(request: &str) -> Earlier {
+    let (from, to, node) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, Some("n-1".to_owned()));
+    Earlier { request_id: request.to_owned(), from, to, node, pods: [].into() }
 }
 
 fn annotated(cordoned: bool, annotation: &ClaimAnnotation) -> ObservedNode {
@@ -124,8 +131,7 @@ fn the_annotation_names_the_taints_that_are_ours_also_those_of_the_claim_before(
 fn a_taint_of_ours_that_somebody_took_off_is_not_put_on_again() {
     let ours = taint("spillway/terminate-lifecycle-action=e-1:NoSchedule");
     let before = ClaimAnnotation { taints: vec![taint::text(&ours)], ..annotation("e-1", "r-1") };
-    let continued_from = Some("r-1".to_owned());
-    let claimant = Claimant { taint: Some(ours), continued_from, ..claimant(annotation("e-1", "r-2")) };
+    let claimant = Claimant { taint: Some(ours), earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
     let free = free(annotated(true, &before), &claimant);
     assert_eq!((free.taint, free.annotation.taints.len()), (None, 1));
 }
@@ -219,22 +225,38 @@ fn a_second_delivery_of_the_same_event_joins() {
 
 #[test]
 fn a_claim_that_was_continued_is_taken_over_once() {
-    let continued = Claimant { continued_from: Some("r-1".to_owned()), ..claimant(annotation("e-1", "r-2")) };
+    let continued = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
     let seen = annotated(true, &annotation("e-1", "r-1"));
     assert_eq!(free(seen.clone(), &continued).how, How::Again);
     insta::assert_snapshot!(patch(seen, &continued));
 
     let taken = annotated(true, &continued.annotation);
-    let second_delivery = Claimant { continued_from: Some("r-1".to_owned()), ..claimant(annotation("e-1", "r-3")) };
-    assert_eq!(claim_state(taken.clone(), "n-1", &second_delivery), ClaimState::Taken(joined("e-1")));
+    let second_delivery = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-3")) };
+    let by_another = ClaimState::Barred(Unclaimed::DrainedByAnother("n-1".to_owned()));
+    assert_eq!(claim_state(taken.clone(), "n-1", &second_delivery), by_another);
     let retry_of_the_first = claimant(annotation("e-1", "r-1"));
     assert_eq!(claim_state(taken, "n-1", &retry_of_the_first), ClaimState::Taken(joined("e-1")));
 }
 
 #[test]
+fn continuation_leaves_its_events_claim_to_another_invocation() {
+    let continuation = Claimant { earlier: &[earlier("r-1"), earlier("r-2")], ..claimant(annotation("e-1", "r-3")) };
+    let state = |event, request| claim_state(annotated(true, &annotation(event, request)), "n-1", &continuation);
+    assert_eq!(state("e-1", "r-9"), ClaimState::Barred(Unclaimed::DrainedByAnother("n-1".to_owned())));
+    assert_eq!(state("e-1", "r-3"), ClaimState::Taken(How::Again), "Lambda's retry of the continuation");
+    for request in ["r-1", "r-2"] {
+        assert!(matches!(state("e-1", request), ClaimState::Free(free) if free.how == How::Again), "{request}");
+    }
+    assert_eq!(state("e-0", "r-9"), ClaimState::Taken(joined("e-0")), "another event's claim");
+    let lost_answer = Claimant { earlier: &[Earlier { node: None, ..earlier("r-1") }], ..continuation.clone() };
+    let seen = annotated(true, &annotation("e-1", "r-1"));
+    assert_eq!(free(seen, &lost_answer).how, How::Again, "the earlier invocation never saw that it had claimed");
+}
+
+#[test]
 fn a_cordon_that_was_not_ours_is_not_ours_when_the_claim_is_continued() {
     let others = ClaimAnnotation { cordoned: false, ..annotation("e-1", "r-1") };
-    let continued = Claimant { continued_from: Some("r-1".to_owned()), ..claimant(annotation("e-1", "r-2")) };
+    let continued = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
     assert!(!free(annotated(true, &others), &continued).annotation.cordoned);
 }
 
@@ -253,14 +275,14 @@ fn a_node_that_was_given_back_since_is_not_claimed_by_who_goes_on_if_its_reason_
     {
         let of = |request| ClaimAnnotation { notice: notice.to_owned(), ..annotation("e-1", request) };
         let first = claimant(of("r-1"));
-        let goes_on = Claimant { continued_from: Some("r-1".to_owned()), ..claimant(of("r-2")) };
+        let goes_on = Claimant { earlier: &[earlier("r-1")], ..claimant(of("r-2")) };
         for seen in [given_back.clone(), annotated(false, &of("r-1")), somebodys.clone()] {
             let barred = |claimant| matches!(claim_state(seen.clone(), "n-1", claimant), ClaimState::Barred(_));
             assert_eq!((barred(&goes_on), barred(&first)), (may_have_gone, false), "{notice}: {seen:?}");
         }
         assert_eq!(free(annotated(true, &of("r-1")), &goes_on).how, How::Again);
         // What it joined is over, and not what it is for.
-        let joined_before = Claimant { continued_from: None, ..goes_on };
+        let joined_before = Claimant { earlier: &[Earlier { node: None, ..earlier("r-1") }], ..goes_on };
         assert_eq!(free(given_back.clone(), &joined_before).how, How::First);
     }
 }
@@ -319,8 +341,7 @@ fn the_boot_id_of_a_claim_for_a_reboot_is_the_one_that_it_began_with() {
     assert_eq!(first.boot.as_deref(), Some("b-1"));
     assert_eq!(free(seen("b-1"), &claimant(annotation("e-1", "r-1"))).annotation.boot, None);
 
-    let continued_from = Some("r-1".to_owned());
-    let later = Claimant { continued_from, annotation: annotation("e-1", "r-2"), ..reboot };
+    let later = Claimant { earlier: &[earlier("r-1")], annotation: annotation("e-1", "r-2"), ..reboot };
     let rebooted = ObservedNode { boot: Some("b-2".to_owned()), ..annotated(true, &first) };
     assert_eq!(free(rebooted, &later).annotation.boot.as_deref(), Some("b-1"));
 }
@@ -346,7 +367,7 @@ fn a_claim_looks_at_the_node_first_when_a_patch_cannot_test_what_it_needs_to_kno
     let look_first = [
         Claimant { reboots: true, ..plain() },
         Claimant { only_goes_on: true, ..plain() },
-        Claimant { continued_from: Some("r-0".to_owned()), ..plain() },
+        Claimant { earlier: &[earlier("r-0")], ..plain() },
         Claimant { action: Some(NodeAction::Cordon), ..plain() },
         Claimant { rules, ..plain() },
     ];
