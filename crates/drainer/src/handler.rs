@@ -24,6 +24,7 @@ use crate::aws::managed_tag;
 use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
 use crate::invocation::span;
+use crate::later;
 use crate::publish::publish;
 use crate::receipt::record::Record;
 use crate::receipt::{Publication, StepName, Subject};
@@ -216,8 +217,16 @@ async fn whose(
 async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let settings = target.attempt.settings();
     let Attempt { notice, invocation, .. } = target.attempt;
-    let decision = decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now())
-        .with_label(target.action);
+    let decide = || {
+        decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now())
+            .with_label(target.action)
+    };
+    let mut decision = decide();
+    if let Decision::Postpone(begins) = decision
+        && later::slept(begins, invocation).await
+    {
+        decision = decide();
+    }
     (record.managed_by, record.decision) = (Some(target.managed_by), Some(decision.clone()));
     if settings.dry_run {
         return actions::dry_run::dry_run(context, decision, target, record).await;

@@ -10,7 +10,7 @@
 //! * `node`: find the node, claim it, watch it, uncordon it
 //! * `failure`: what makes an invocation fail
 //! * `drain`: plan, evict, watch
-//! * `continuation`: going on in a later invocation, or at a time
+//! * `later`: continuing in a later invocation, or at a time
 //! * `receipt`: what happened, as the one record of it
 //! * `context`: the clients, and what one notice is about
 //! * `publish`: the receipt's views: log, metrics, events
@@ -25,7 +25,6 @@
 mod actions;
 pub mod aws;
 mod context;
-mod continuation;
 #[cfg(any(test, feature = "test-support"))]
 pub mod doubles;
 mod drain;
@@ -33,6 +32,7 @@ mod failure;
 mod handler;
 mod invocation;
 pub mod kube;
+mod later;
 mod node;
 mod publish;
 mod receipt;

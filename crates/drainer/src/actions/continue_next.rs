@@ -1,11 +1,12 @@
 //! What an invocation could not do is left to a later one, while there is time for it.
 
 use spillway_core::outcome::Outcome;
+use spillway_notice::{continued, payload};
 
 use crate::aws::lifecycle::ActionState;
 use crate::context::{Attempt, Context};
-use crate::continuation;
 use crate::failure::Failure;
+use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
@@ -18,9 +19,9 @@ pub(crate) async fn continue_next(
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, action, .. } = attempt;
     let in_short = record.in_short(notice, invocation);
-    let history = [history.with(in_short, record.put_back.clone(), record.blockage)];
-    let end = invocation.continues_by();
-    let (continued, status) = tokio::join!(continuation::invoke_next(&context.itself, &history, end), async {
+    let history = history.with(in_short, record.put_back.clone(), record.blockage);
+    let (payload, end) = (payload(continued::KEY, &history), invocation.continues_by());
+    let (continued, status) = tokio::join!(context.send(&payload, Later::Now, invocation.clock, end), async {
         action.as_ref()?.hold_for_the_next(end).await
     });
     continued?;

@@ -1,21 +1,24 @@
 //! A notice of several instances: each gets an invocation of its own, with a receipt and retries of
 //! its own, so that one that fails does not stop the others.
 
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use spillway_core::decision::{self, Reason};
 use spillway_core::invocation::Invocation;
 use spillway_core::outcome::{Outcome, would_have_fanned_out};
-use spillway_notice::{Deadline, Instances, Several};
+use spillway_notice::{Deadline, Instances, Several, continued, payload};
 
 use crate::aws::{self, ec2};
 use crate::context::Context;
-use crate::continuation;
 use crate::failure::Failure;
+use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
 /// How many of a notice's instances are worked on. An event has room for a few hundred of AWS Health's entries; and each is an
 /// invocation, of which an account has a thousand at a time unless its quota was raised.
 const MOST_INSTANCES: usize = 1_000;
+/// Invocations that are requested at once: hundreds within a second.
+const AT_ONCE: usize = 10;
 
 /// Hands the notice on once for each instance.
 pub(crate) async fn fan_out(
@@ -48,7 +51,10 @@ pub(crate) async fn fan_out(
         let instances: Vec<_> = each.into_iter().filter_map(|history| history.instance).collect();
         return Ok(would_have_fanned_out(&instances));
     }
-    continuation::invoke_next(&context.itself, &each, end).await?;
+    let sent = stream::iter(&each).map(|history| async move {
+        context.send(&payload(continued::KEY, history), Later::Now, invocation.clock, end).await
+    });
+    sent.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
     record.step(StepName::HandedOn, invocation.clock.now());
     Ok(Outcome::OneForEach { instances: each.len(), left_out })
 }

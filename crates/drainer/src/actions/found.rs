@@ -6,10 +6,10 @@ use spillway_core::instance::{Instance, InstanceState};
 use spillway_notice::{Notice, continued, payload};
 
 use crate::aws::ec2::{DESCRIBE_STATUS, scheduled_events};
-use crate::aws::itself::INVOKE;
-use crate::aws::{self};
+use crate::aws;
 use crate::context::{Attempt, Context};
 use crate::failure::Failure;
+use crate::later::Later;
 
 /// Why maintenance that EC2 had named is not to be drained for by now, if it is not. What was moved is handed on. Without an
 /// answer of EC2 it is drained for.
@@ -31,7 +31,7 @@ pub(crate) async fn over(
         Some(event) if event.is_over() => Ok(Some(Reason::NoLongerNamed(id))),
         Some(event) if Some(event.starts) != maintenance.starts => {
             let moved = payload(continued::KEY, &event.as_notice(&invocation.home, invocation.clock.now()));
-            aws::until(INVOKE, invocation.continues_by(), || context.itself.invoke(&moved)).await?;
+            context.send(&moved, Later::Now, invocation.clock, invocation.continues_by()).await?;
             Ok(Some(Reason::Moved { instance: id, starts: event.starts }))
         }
         Some(_) => Ok(None),

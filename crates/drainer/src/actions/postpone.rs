@@ -11,8 +11,8 @@ use spillway_notice::{Deadline, Kind, payload};
 
 use super::give_back::{Patiently, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
-use crate::continuation::schedule::Name;
 use crate::failure::Failure;
+use crate::later::{Later, ScheduleName};
 use crate::node::conditions::Conditions;
 use crate::node::find;
 use crate::receipt::StepName;
@@ -40,9 +40,9 @@ pub(crate) async fn postpone(
         }
         None => Ok(UncordonResult::NoNode),
     };
-    let (now, end) = (invocation.clock.now(), invocation.continues_by());
-    let name = if by_second_schedule { Name::second(notice) } else { Name::of(notice) };
-    context.scheduler.put(&name, begins, &payload, now, end).await?;
+    let name = if by_second_schedule { ScheduleName::second(notice) } else { ScheduleName::of(notice) };
+    let end = invocation.continues_by();
+    context.send(&payload, Later::At(begins, name), invocation.clock, end).await?;
     if gives_way_to.is_none() {
         context.scheduler.delete_others(notice, end).await?;
     }

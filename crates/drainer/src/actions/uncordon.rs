@@ -9,7 +9,7 @@ use spillway_notice::Kind;
 use super::give_back::{NotGivenBack, Patiently, give_back, reached_by};
 use super::undo_check;
 use crate::context::{Context, Target};
-use crate::continuation::schedule::Deleted;
+use crate::later::Deleted;
 use crate::failure::Failure;
 use crate::receipt::record::Record;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use spillway_core::clock::Clock;
 use spillway_core::cluster::ClusterName;
 use spillway_core::decision::{self, Reason};
 use spillway_core::instance::{Instance, InstanceState};
@@ -17,8 +18,8 @@ use tokio::time::Instant;
 
 use super::give_back::{NotGivenBack, Patiently, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
-use crate::continuation::schedule::Name;
 use crate::failure::Failure;
+use crate::later::{Later, ScheduleName};
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
@@ -31,12 +32,12 @@ const SPREAD: Duration = Duration::from_mins(10);
 /// drain, which a dying invocation may not survive; a failure here is for after the drain. The check comes first: without it
 /// nobody gives the node back, while a schedule that is left only finds the node claimed.
 pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
-    let (notice, now) = (attempt.notice, attempt.invocation.clock.now());
+    let (notice, clock) = (attempt.notice, attempt.invocation.clock);
     let end = (Instant::now() + PATIENCE).min(attempt.invocation.continues_by());
     let arranged = async {
-        if let Some(at) = decision::first_check(notice, now, &context.settings) {
+        if let Some(at) = decision::first_check(notice, clock.now(), &context.settings) {
             let check = UndoCheck::first(&attempt.history.notice, notice);
-            schedule(context, notice, &check, at, now, end).await?;
+            send(context, notice, &check, at, clock, end).await?;
         }
         if notice.kind == Kind::Maintenance {
             context.scheduler.delete_all_of(notice, end).await?;
@@ -158,20 +159,19 @@ async fn look_later(
     invocation: &Invocation,
     record: &mut Record,
 ) -> Result<(), Failure> {
-    let (now, end) = (invocation.clock.now(), invocation.continues_by());
-    schedule(context, notice, check, at, now, end).await?;
+    send(context, notice, check, at, invocation.clock, invocation.continues_by()).await?;
     record.step(StepName::HandedOn, invocation.clock.now());
     Ok(())
 }
 
-async fn schedule(
+async fn send(
     context: &Context,
     notice: &Notice,
     check: &UndoCheck,
     at: Timestamp,
-    now: Timestamp,
+    clock: Clock,
     end: Instant,
 ) -> Result<(), Failure> {
-    let name = Name::of_check(notice, check.number);
-    context.scheduler.put(&name, at, &payload(undo_check::KEY, check), now, end).await
+    let later = Later::At(at, ScheduleName::of_check(notice, check.number));
+    context.send(&payload(undo_check::KEY, check), later, clock, end).await
 }

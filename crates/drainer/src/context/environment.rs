@@ -15,7 +15,7 @@ use super::log::Log;
 use crate::aws::Announcer;
 use crate::aws::itself::Itself;
 use crate::aws::queue::Queue;
-use crate::continuation::schedule::{FunctionName, Scheduler};
+use crate::later::{FunctionName, Scheduler};
 
 impl Context {
     /// Makes the clients. Fails if the environment lacks something.

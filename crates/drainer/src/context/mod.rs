@@ -10,6 +10,7 @@ use std::cell::OnceCell;
 
 use jiff::Timestamp;
 use kube::Client;
+use spillway_core::clock::Clock;
 use spillway_core::cluster::ClusterName;
 use spillway_notice::InstanceId;
 use spillway_retry::{self as retry, Stopped, Transient};
@@ -17,12 +18,12 @@ use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::aws::Announcer;
-use crate::aws::itself::Itself;
+use crate::aws::itself::{INVOKE, Itself};
 use crate::aws::queue::Queue;
-use crate::continuation::schedule::Scheduler;
+use crate::aws::{self, Announcer};
 use crate::failure::Failure;
 use crate::kube::ApiError;
+use crate::later::{Later, Scheduler};
 use cluster::Access;
 use log::Log;
 pub(crate) use patience::Patience;
@@ -67,6 +68,14 @@ impl Context {
     /// When drains of an instance are scheduled to begin. Tried until `end`.
     pub async fn scheduled_for(&self, instance: &InstanceId, end: Instant) -> Result<Vec<Timestamp>, Failure> {
         self.scheduler.times_of(instance, end).await
+    }
+
+    /// Invokes the function with a payload of its own, now or at a time. Retries until `end`.
+    pub(crate) async fn send(&self, payload: &str, later: Later, clock: Clock, end: Instant) -> Result<(), Failure> {
+        match later {
+            Later::Now => Ok(aws::until(INVOKE, end, || self.itself.invoke(payload)).await?),
+            Later::At(at, name) => self.scheduler.put(&name, at, payload, clock, end).await,
+        }
     }
 
     /// The clusters that may be entered without EC2 naming them: those of the setting, or else those that this process has

@@ -36,7 +36,7 @@ use crate::aws::queue::Queue;
 use crate::context::Context;
 use crate::context::cluster::{Access, Connector};
 use crate::context::log::Log;
-use crate::continuation::schedule::{FunctionName, Scheduler};
+use crate::later::{FunctionName, Scheduler};
 use crate::handler;
 use aws::AwsDouble;
 

@@ -4,6 +4,7 @@ use spillway_core::clock::Clock;
 use spillway_core::invocation::Invocation;
 use spillway_notice::Home;
 use spillway_receipt::Receipt;
+use tokio::time::Instant;
 
 use super::handle;
 use crate::failure::Failure;
@@ -61,6 +62,23 @@ async fn an_event_that_cannot_be_read_is_a_failure_that_costs_no_call() {
     let invocation = invocation(900, &spot);
     let failure = handle(&context, spot, &invocation).await.unwrap_err();
     assert_eq!(failure.error_type(), "UnreadableNotice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn maintenance_in_two_minutes_is_waited_for_without_a_schedule() {
+    let mut opted_out = node();
+    opted_out["metadata"]["labels"]["spillway/ignore"] = json!("");
+    let api =
+        [claim().says(422, status(422, "Invalid", "nodes")), call(format!("GET {NODE_PATH}")).says(200, opted_out)];
+    let lead = [("SPILLWAY_MAINTENANCE_LEAD_S", "600")];
+    let context = TestContext::new(&lead, api, [described("running", &OURS)]);
+    let mut maintenance = event("health-scheduled-maintenance", "unused");
+    maintenance["detail"]["startTime"] = json!("Thu, 1 Jan 1970 00:11:30 GMT");
+    maintenance["detail"]["affectedEntities"] = json!([{"entityValue": NODE, "status": "PENDING"}]);
+    let (invocation, began) = (invocation(900, &maintenance), Instant::now());
+    let receipt = handle(&context, maintenance, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Ignored), "{}", receipt.reason);
+    assert_eq!(began.elapsed().as_secs(), 90);
 }
 
 #[tokio::test(start_paused = true)]

@@ -41,9 +41,9 @@ const MOST_RETRIES: i32 = 185;
 
 /// The name of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Name(String);
+pub(crate) struct ScheduleName(String);
 
-impl Name {
+impl ScheduleName {
     /// The schedule of a drain that begins later: one for each instance and each maintenance.
     pub(crate) fn of(notice: &Notice) -> Self {
         Self::new(&notice.instance, &what(notice))
@@ -130,14 +130,13 @@ impl Scheduler {
     /// name is moved; if it fires just then, another one is made. Tried until `end`.
     pub(crate) async fn put(
         &self,
-        name: &Name,
+        name: &ScheduleName,
         at: Timestamp,
         payload: &str,
-        now: Timestamp,
+        clock: Clock,
         end: Instant,
     ) -> Result<(), Failure> {
         let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
-        let clock = Clock::starting_at(now);
         let target = target(place, payload);
         // An attempt may come long after the first one.
         let put = async || match self.create(place, name, &ahead(at, clock.now()), &target).await? {
@@ -150,7 +149,7 @@ impl Scheduler {
     /// Takes away what begins later for a notice, if there is something: also what was scheduled before the notice came, because EC2
     /// named its maintenance. Tried until `end`.
     pub(crate) async fn delete_all_of(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
-        let own = self.delete(&Name::of(notice), end).await?;
+        let own = self.delete(&ScheduleName::of(notice), end).await?;
         let others = self.delete_others(notice, end).await?;
         Ok(if own == Deleted::Yes { own } else { others })
     }
@@ -159,7 +158,7 @@ impl Scheduler {
     /// the notice came. Tried until `end`.
     pub(crate) async fn delete_others(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let mut deleted = Deleted::No;
-        for name in iter::once(Name::second(notice)).chain(Name::of_found(notice)) {
+        for name in iter::once(ScheduleName::second(notice)).chain(ScheduleName::of_found(notice)) {
             if self.delete(&name, end).await? == Deleted::Yes {
                 deleted = Deleted::Yes;
             }
@@ -199,7 +198,7 @@ impl Scheduler {
     }
 
     /// Takes a schedule away, if there is one. Tried until `end`.
-    async fn delete(&self, name: &Name, end: Instant) -> Result<Deleted, Failure> {
+    async fn delete(&self, name: &ScheduleName, end: Instant) -> Result<Deleted, Failure> {
         // Without a place nothing was ever scheduled.
         let Some(place) = &self.place else { return Ok(Deleted::No) };
         let deleted = aws::until(DELETE, end, async || {
@@ -216,7 +215,7 @@ impl Scheduler {
         Ok(deleted.await?)
     }
 
-    async fn create(&self, place: &Place, name: &Name, at: &str, target: &Target) -> Result<Exists, CallError> {
+    async fn create(&self, place: &Place, name: &ScheduleName, at: &str, target: &Target) -> Result<Exists, CallError> {
         let request = self.client.create_schedule().name(&name.0).group_name(&place.group).target(target.clone());
         let request = request.schedule_expression(at).flexible_time_window(at_once());
         match request.action_after_completion(ActionAfterCompletion::Delete).send().await {
@@ -228,7 +227,7 @@ impl Scheduler {
         }
     }
 
-    async fn update(&self, place: &Place, name: &Name, at: &str, target: &Target) -> Result<(), CallError> {
+    async fn update(&self, place: &Place, name: &ScheduleName, at: &str, target: &Target) -> Result<(), CallError> {
         let request = self.client.update_schedule().name(&name.0).group_name(&place.group).target(target.clone());
         let request = request.schedule_expression(at).flexible_time_window(at_once());
         match request.action_after_completion(ActionAfterCompletion::Delete).send().await {
@@ -303,13 +302,14 @@ mod tests {
     use spillway_notice::{Deadline, Maintenance};
 
     use super::*;
+    use crate::later::Later;
     use crate::test_support::aws::json_error;
     use crate::test_support::context::TestContext;
     use crate::test_support::script::call;
     use crate::test_support::{self, at, instance_id};
 
     fn name(what: &str) -> String {
-        Name::new(&instance_id(), what).0
+        ScheduleName::new(&instance_id(), what).0
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
         let check = |id: &str, number| {
             let maintenance = Some(Maintenance { id: id.to_owned(), reboots: true, starts: None });
             let notice = test_support::notice(Kind::Maintenance, Deadline::Hard(Timestamp::UNIX_EPOCH));
-            Name::of_check(&Notice { maintenance, ..notice }, number)
+            ScheduleName::of_check(&Notice { maintenance, ..notice }, number)
         };
         assert_eq!(check("M_1", 0), check("M_1", 0));
         assert_ne!(check("M_1", 0), check("M_2", 0));
@@ -366,9 +366,9 @@ mod tests {
             let starts = Some(at("2026-12-24T02:30:00Z"));
             let maintenance = Some(Maintenance { id: id.to_owned(), reboots: true, starts });
             let notice = test_support::notice(Kind::Maintenance, Deadline::Open);
-            Name::of_found(&Notice { maintenance, ..notice })
+            ScheduleName::of_found(&Notice { maintenance, ..notice })
         };
-        let hours = ["01", "02", "03"].map(|hour| Name(name(&format!("found-reboot-20261224T{hour}"))));
+        let hours = ["01", "02", "03"].map(|hour| ScheduleName(name(&format!("found-reboot-20261224T{hour}"))));
         assert_eq!(found("M-1"), hours);
         assert_eq!(found("found-reboot-20261224T02"), [], "this is its name");
     }
@@ -416,7 +416,8 @@ mod tests {
         let scheduled = call(format!("POST /schedules/{}", name("spot interruption"))).with("failures");
         let scheduled = scheduled.with(r#""MaximumEventAgeInSeconds":3600"#).with(r#""MaximumRetryAttempts":185"#);
         let context = TestContext::new(&[], [], [scheduled.says(200, json!({"ScheduleArn": "arn"}))]);
-        let (now, end) = (Timestamp::UNIX_EPOCH, Instant::now() + Duration::from_secs(1));
-        context.scheduler.put(&Name::of(&notice), now, "{}", now, end).await.unwrap();
+        let (at, end) = (Timestamp::UNIX_EPOCH, Instant::now() + Duration::from_secs(1));
+        let later = Later::At(at, ScheduleName::of(&notice));
+        context.send("{}", later, Clock::starting_at(at), end).await.unwrap();
     }
 }
