@@ -73,7 +73,7 @@ resource "aws_autoscaling_lifecycle_hook" "this" {
   name                   = local.hook
   autoscaling_group_name = each.key
   lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
-  heartbeat_timeout      = 300
+  heartbeat_timeout      = 600
   default_result         = each.value ? "ABANDON" : "CONTINUE"
   depends_on             = [aws_eks_access_entry.this, aws_autoscaling_group_tag.this]
 }

@@ -8,7 +8,8 @@ from .stack import Stack
 from .step import Command, Part, State, Step, aws
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
-HEARTBEAT_S = 300
+# docs/decisions/0018-a-hooks-timeout-is-ten-minutes.md has the reason.
+HEARTBEAT_S = 600
 # On a group: this tool has put the tag of HookGroupTag there, so that it may take it off.
 MARK = "spillway/enrolled"
 # The tags that name a cluster, and those that say who drains a group's nodes: as crates/core/src/instance.rs reads them.

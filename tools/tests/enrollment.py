@@ -27,7 +27,7 @@ def hook(name: str = "spillway", **values: Any) -> dict[str, Any]:
     made = {
         "LifecycleHookName": name,
         "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
-        "HeartbeatTimeout": 300,
+        "HeartbeatTimeout": 600,
         "DefaultResult": "CONTINUE",
     }
     return made | values

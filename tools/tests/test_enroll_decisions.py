@@ -114,7 +114,7 @@ class AnObject(unittest.TestCase):
 class AHook(unittest.TestCase):
     PUT = (
         "aws autoscaling put-lifecycle-hook --auto-scaling-group-name workers --lifecycle-hook-name spillway "
-        "--lifecycle-transition autoscaling:EC2_INSTANCE_TERMINATING --heartbeat-timeout 300 --default-result CONTINUE"
+        "--lifecycle-transition autoscaling:EC2_INSTANCE_TERMINATING --heartbeat-timeout 600 --default-result CONTINUE"
     )
 
     def decided(self, *hooks: dict[str, Any], **parameters: str) -> list[tuple[str, list[str]]]:
@@ -172,7 +172,7 @@ class AHook(unittest.TestCase):
         delete = "aws autoscaling delete-lifecycle-hook --auto-scaling-group-name workers --lifecycle-hook-name spillway"
         (step,) = groups.remove(group(), [hook(), hook("others")], stack())
         self.assertEqual(told(step), ("to do", [delete]))
-        for values in ({"HeartbeatTimeout": 600}, {"LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}):
+        for values in ({"HeartbeatTimeout": 300}, {"LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}):
             (step,) = groups.remove(group(), [hook(**values)], stack())
             self.assertEqual((step.state, step.drains), (State.TOLD, False), values)
         (step,) = groups.remove(group(instances={"i-1": "Terminating:Wait"}), [hook()], stack())

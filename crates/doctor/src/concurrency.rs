@@ -13,6 +13,8 @@ const ID: CheckId = CheckId::Concurrency;
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 /// What accounts have that are not new (Lambda's quota L-B99A9384): who asks for more than they have gets no less.
 const USUAL: usize = 1000;
+/// Fewest free executions: below, a few blocked hooks leave none for a spot notice. A new account has 10.
+const LEAST: usize = 50;
 
 /// How many invocations may run at once. Asked until `end`.
 pub(crate) async fn limit(itself: &Itself, end: Instant) -> Result<u64, CallError> {
@@ -30,7 +32,12 @@ pub(crate) fn look(limit: &Result<u64, CallError>, nodes: usize) -> Check {
         counted(limit, "invocation"),
         counted(nodes, "node")
     );
-    Check::made(ID, what, (limit < nodes).then(|| too_few(limit, nodes)).into_iter().collect())
+    let finding = match limit {
+        ..LEAST => Some(too_few_for_hooks(limit, nodes)),
+        _ if limit < nodes => Some(too_few(limit, nodes)),
+        _ => None,
+    };
+    Check::made(ID, what, finding.into_iter().collect())
 }
 
 fn unknown(error: &CallError) -> Check {
@@ -41,17 +48,30 @@ fn unknown(error: &CallError) -> Check {
     Check::made(ID, "Lambda did not tell its limit", vec![finding])
 }
 
+/// Finding of an account in which blocked hooks alone can use up all executions.
+fn too_few_for_hooks(limit: usize, nodes: usize) -> Finding {
+    let what = format!(
+        "Lambda's quota L-B99A9384 leaves {limit} free, fewer than {LEAST}: each drain of a lifecycle hook takes one until its last \
+         pod has gone, and beside {limit} blocked hooks a spot notice finds none in its two minutes"
+    );
+    low(Severity::Fail, what, nodes)
+}
+
 fn too_few(limit: usize, nodes: usize) -> Finding {
     let what = format!(
         "Lambda runs {limit} at once, of all functions, and {nodes} nodes are Spillway's to drain: if more of them go together, \
          the last notices wait for a free slot, past their two minutes"
     );
+    low(Severity::Warn, what, nodes)
+}
+
+fn low(severity: Severity, what: String, nodes: usize) -> Finding {
     let wanted = nodes.max(USUAL);
     let to_do = "ask for at least as many as nodes may go at once, and what your other functions need";
     let command = format!(
         "aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value {wanted}"
     );
-    Finding::new(FindingId::ConcurrencyLow, Severity::Warn, "the account's concurrent executions", what, to_do)
+    Finding::new(FindingId::ConcurrencyLow, severity, "the account's concurrent executions", what, to_do)
         .with_command(command)
 }
 
@@ -61,14 +81,24 @@ mod tests {
 
     #[test]
     fn nodes_that_lambda_could_not_drain_all_at_once_are_told_with_what_to_ask_for() {
-        assert_eq!(look(&Ok(10), 10).findings, []);
-        let check = look(&Ok(10), 48);
+        assert_eq!(look(&Ok(60), 60).findings, []);
+        let check = look(&Ok(60), 61);
         let [finding] = &check.findings[..] else { panic!("{check:?}") };
-        assert!(finding.what.contains("runs 10 at once, of all functions, and 48 nodes"), "{finding:?}");
+        assert_eq!(finding.severity, Severity::Warn);
+        assert!(finding.what.contains("runs 60 at once, of all functions, and 61 nodes"), "{finding:?}");
         let asks_for =
-            |nodes| look(&Ok(10), nodes).findings[0].command.clone().unwrap().rsplit(' ').next().map(str::to_owned);
-        assert_eq!(asks_for(48).as_deref(), Some("1000"), "no less than what accounts usually have");
+            |nodes| look(&Ok(60), nodes).findings[0].command.clone().unwrap().rsplit(' ').next().map(str::to_owned);
+        assert_eq!(asks_for(61).as_deref(), Some("1000"), "no less than what accounts usually have");
         assert_eq!(asks_for(2400).as_deref(), Some("2400"));
+    }
+
+    #[test]
+    fn fewer_than_fifty_free_executions_fail() {
+        assert_eq!(look(&Ok(50), 0).findings, []);
+        let check = look(&Ok(49), 0);
+        let [finding] = &check.findings[..] else { panic!("{check:?}") };
+        assert_eq!(finding.severity, Severity::Fail);
+        assert!(finding.what.contains("quota L-B99A9384") && finding.what.contains("blocked hooks"), "{finding:?}");
     }
 
     #[test]

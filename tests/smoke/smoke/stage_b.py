@@ -91,7 +91,7 @@ def enrol(run: Run) -> None:
         AutoScalingGroupName=run.outputs["Group"],
         LifecycleHookName="spillway",
         LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
-        HeartbeatTimeout=300,
+        HeartbeatTimeout=600,
         DefaultResult="CONTINUE",
     )
     run.programs.run(run.folder, "aws", "eks", "update-kubeconfig", "--name", name)

@@ -220,10 +220,10 @@ fn a_command_changes_of_a_hook_what_the_finding_is_about() {
         };
         check.findings.into_iter().map(command).collect::<Vec<_>>()
     };
-    assert_eq!(commands(group(&[]), "3600"), ["HookMissing: 300 --default-result CONTINUE"]);
+    assert_eq!(commands(group(&[]), "3600"), ["HookMissing: 600 --default-result CONTINUE"]);
     assert_eq!(commands(group(&[]), "86400"), ["HookMissing: 864 --default-result CONTINUE"]);
     let (go_on, abandon) = (LifecycleResult::Continue, LifecycleResult::Abandon);
-    assert_eq!(commands(waiting(30, go_on), "3600"), ["HookTimeoutShort: 300 --default-result CONTINUE"]);
+    assert_eq!(commands(waiting(30, go_on), "3600"), ["HookTimeoutShort: 600 --default-result CONTINUE"]);
     assert_eq!(commands(waiting(7200, abandon), "86400"), ["HookDefaultAbandon: 7200 --default-result CONTINUE"]);
     assert_eq!(
         commands(waiting(30, abandon), "86400"),
