@@ -43,7 +43,8 @@ def handlers() -> set[str]:
     """What CloudFormation calls, in the name of who deploys, to make, read, change and remove the stack's resources."""
     found: set[str] = set()
     dashboard = read(ROOT / "deploy/cloudformation/dashboard.yaml")["Resources"]
-    for kind in {resource["Type"] for resource in [*RESOURCES.values(), *dashboard.values()]}:
+    # Access entries are made by tools/enroll, with the enroller's policy.
+    for kind in {resource["Type"] for resource in [*RESOURCES.values(), *dashboard.values()]} - {"AWS::EKS::AccessEntry"}:
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", kind).schema
         for name, handler in schema["handlers"].items():
             if name != "list":
@@ -163,6 +164,12 @@ class WhatTheDeployerMayNot(unittest.TestCase):
         self.assertTrue(allows(DEPLOYERS, "iam:PutRolePolicy", ROLE))
         for name in ("not-spillway-admin", "platform/spillway-admin"):
             self.assertFalse(allows(DEPLOYERS, "iam:PutRolePolicy", f"arn:aws:iam::{ACCOUNT}:role/{name}"))
+
+    def test_enter_a_cluster(self) -> None:
+        entry = f"arn:aws:eks:us-east-1:{ACCOUNT}:access-entry/prod/role/{ACCOUNT}/spillway-DrainRole-1/1234"
+        for action, resource in (("Create", CLUSTER), ("Update", entry), ("Delete", entry), ("AssociateAccessPolicy", entry)):
+            name = action if action.startswith("Associate") else f"{action}AccessEntry"
+            self.assertFalse(allows(DEPLOYERS, f"eks:{name}", resource), name)
 
     def test_make_a_role_without_the_boundary_where_one_is_required(self) -> None:
         boundary = POLICIES["require-boundary"]["Statement"][0]["Condition"]["StringNotEquals"]["iam:PermissionsBoundary"]
