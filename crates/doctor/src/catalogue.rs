@@ -38,6 +38,7 @@ pub(crate) enum FindingId {
     NoClusters,
     ClustersUnknown,
     ClusterNotNamed,
+    WrongSetting,
     UnknownVariable,
     DryRun,
     AwsRightMissing,

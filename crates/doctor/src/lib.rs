@@ -58,6 +58,8 @@ pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &
 async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let end = invocation.drains_until();
     let checks = match request.occasion {
+        // With other settings than the stack's, no other check says anything.
+        _ if context.settings.wrong.is_some() => vec![account::variables::look(&context.settings)],
         Occasion::RulesChanged => account::of_rules(context, invocation, end).await,
         Occasion::HooksChanged => {
             let (clusters, _) = clusters::look(context, request, &invocation.home.region, end).await;

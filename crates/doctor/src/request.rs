@@ -40,6 +40,14 @@ impl Occasion {
     }
 }
 
+impl SelfTestRequest {
+    /// Returns `true` if the request comes from the end of a deployment.
+    #[must_use]
+    pub fn ends_a_deployment(&self) -> bool {
+        self.occasion == Occasion::Deployed
+    }
+}
+
 /// The request, if the event is one.
 pub fn request(event: &Value) -> Option<SelfTestRequest> {
     let text = |key: &str| event.get(key).and_then(Value::as_str);

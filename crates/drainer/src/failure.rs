@@ -12,6 +12,7 @@ use spillway_core::node::pace::Obstacle;
 use spillway_core::node::readiness::Readiness;
 use spillway_notice::NoticeError;
 use spillway_retry::Transient;
+use spillway_settings::SettingsError;
 use spillway_startup::logs::chain;
 
 use crate::aws::{CallError, CallErrorKind};
@@ -23,6 +24,9 @@ pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
 /// Why a notice failed. The texts are what the failure queue, the log and the receipt show.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
+    /// The function acts on no notice before somebody has corrected its settings.
+    #[error("the settings are wrong: {0}")]
+    Settings(SettingsError),
     #[error(transparent)]
     Notice(#[from] NoticeError),
     #[error(transparent)]
@@ -110,6 +114,7 @@ impl Failure {
     /// A stable name, for alarms and for those who read the failure queue.
     pub(crate) fn error_type(&self) -> &'static str {
         match self {
+            Self::Settings(_) => "WrongSettings",
             Self::Notice(NoticeError::Foreign { .. }) => "ForeignNotice",
             Self::Notice(_) => "UnreadableNotice",
             Self::Refused(_) => "AmbiguousInstance",
@@ -147,7 +152,8 @@ impl Failure {
             Self::NotBack { .. } => Some(Unfinished::Call),
             Self::PodsLost { .. } | Self::StillHeld { .. } | Self::NotReady { .. } => Some(Unfinished::Node),
             Self::Parked { .. } | Self::Waits { .. } => Some(Unfinished::Parked),
-            Self::Notice(_)
+            Self::Settings(_)
+            | Self::Notice(_)
             | Self::Refused(_)
             | Self::UnknownCluster { .. }
             | Self::Cluster { .. }

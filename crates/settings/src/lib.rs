@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use kube_core::Selector;
 pub use overrides::{ACTION_LABEL, NodeAction, Overridable, Overrides};
-use spillway_environment::{Reader, SettingsError};
+use spillway_environment::Reader;
+pub use spillway_environment::SettingsError;
 pub use spillway_receipt::LifecycleResult;
 
 #[cfg(test)]
@@ -82,15 +83,18 @@ pub struct Settings {
     pub announcements: Option<String>,
     /// The name of the function that may read the webhook's document; absent without a webhook.
     pub announcer: Option<String>,
+    /// Refused values and contradictions. Each setting in question has its default, and no notice is handled.
+    pub wrong: Option<SettingsError>,
     /// Variables with our prefix that this version does not know.
     pub unknown: Vec<String>,
 }
 
 impl Settings {
     /// Reads the settings from environment variables; those that are not ours are passed over.
-    pub fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
+    #[must_use]
+    pub fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Self {
         let mut reader = Reader::new(variables, &table::known());
-        let settings = Self {
+        let mut settings = Self {
             drain_on: reader.read(table::DRAIN_ON, values::notices),
             cordon_on: reader.read(table::CORDON_ON, values::notices),
             launch: reader.read(table::LAUNCH, values::launch_hooks),
@@ -120,10 +124,12 @@ impl Settings {
             patient_queue: reader.read(table::PATIENT_QUEUE, values::queue_url),
             announcements: reader.read(table::ANNOUNCEMENTS, values::queue_url),
             announcer: reader.read(table::ANNOUNCER, values::function_name),
+            wrong: None,
             unknown: reader.unknown().to_vec(),
         };
         settings.report_contradictions(&mut reader);
-        reader.finish(settings)
+        settings.wrong = reader.finish(()).err();
+        settings
     }
 
     /// Each value may be good by itself, and two of them still make no sense together.

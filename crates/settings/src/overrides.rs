@@ -208,7 +208,7 @@ mod tests {
 
     fn settings(overridable: &str) -> Settings {
         let variable = ("SPILLWAY_OVERRIDABLE".to_owned(), overridable.to_owned());
-        Settings::from_variables(std::iter::once(variable)).unwrap()
+        Settings::from_variables(std::iter::once(variable))
     }
 
     fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

@@ -26,7 +26,7 @@ mod pattern;
 mod reach;
 mod rights;
 mod rules;
-mod variables;
+pub(super) mod variables;
 mod webhook;
 
 use serde_json::Value;
