@@ -31,7 +31,9 @@ def transformed(template: str) -> dict[str, Any]:
             resource["Properties"]["CodeUri"] = CODE
     # No AWS managed policy is used; to look one up, the transform would need credentials.
     translator = Translator(managed_policy_map={}, sam_parser=Parser(), boto_session=boto3.Session(region_name=REGION))
-    return translator.translate(document, parameter_values={})
+    # A parameter stays one: with its default the transform would replace it in a few properties, such as a function's role.
+    parameters = {name: {"Ref": name} for name in document.get("Parameters", {})}
+    return translator.translate(document, parameter_values=parameters)
 
 
 if __name__ == "__main__":

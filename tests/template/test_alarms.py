@@ -85,6 +85,16 @@ class ANewStack(unittest.TestCase):
         self.assertEqual(notifications(stack, data, range(0, 3100)), ["FindingsAlarm"])
 
 
+class AWrongSetting(unittest.TestCase):
+    def test_rings_within_ten_minutes_of_the_deployment_of_a_new_stack(self) -> None:
+        # The self-test at the end of the deployment fails, and Lambda tries the event twice more.
+        data, stack = Data(), Stack("new")
+        for minute in (1, 2, 4):
+            data.add(stack.metric(DRAINS, "errors"), minute, 1)
+        data.add_line(self_test("new", 1), 1)
+        self.assertIn(DRAINS, notifications(stack, data, range(0, 10)))
+
+
 class EachCause(unittest.TestCase):
     """Each thing that may go wrong with a drain notifies alone, with no data of the others."""
 

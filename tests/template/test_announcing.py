@@ -17,7 +17,7 @@ SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
 RECEIPT = SCHEMA["properties"]
 SINKS = {"Webhook", "TopicArn"}
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:team/webhook-AbCd12"
-OURS = {name for name, resource in RESOURCES.items() if resource.get("Condition") == "Announces"}
+OURS = {name for name, resource in RESOURCES.items() if resource.get("Condition") in ("Announces", "MakesAnnouncerRole")}
 
 
 def without_announcements(value: Any) -> Any:

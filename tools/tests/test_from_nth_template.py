@@ -42,5 +42,4 @@ class TheReader(unittest.TestCase):
         self.assertIn("60 to 172800", read["HookMaxWaitS"].refuses("59") or "")
         self.assertIsNone(read["DrainOn"].refuses("spot,terminate"))
         self.assertIn("it takes what", read["DrainOn"].refuses("spot,sport") or "")
-        self.assertIn("512 characters", read["RolePath"].refuses("/" + "x" * 511 + "/") or "")
         self.assertIn("4096 bytes", read["NodeSelector"].refuses("n" * 4097) or "")

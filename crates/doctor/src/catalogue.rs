@@ -32,6 +32,7 @@ pub(crate) enum FindingId {
     NoClusters,
     ClustersUnknown,
     ClusterNotNamed,
+    WrongSetting,
     UnknownVariable,
     DryRun,
     AwsRightMissing,

@@ -45,7 +45,7 @@ mod tests {
     use crate::catalogue::CheckId;
     use crate::report::Check;
 
-    const ORDER: SelfTestRequest = SelfTestRequest { cluster: None };
+    const ORDER: SelfTestRequest = SelfTestRequest { cluster: None, ends_deployment: false };
 
     fn report(checks: Vec<Check>) -> SelfTestReport {
         SelfTestReport::new("r-1", Clock::start(), checks)
@@ -53,7 +53,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_self_test_of_one_cluster_ends_no_alarm() {
-        let of_one = SelfTestRequest { cluster: Some(ClusterName::new("prod")) };
+        let of_one = SelfTestRequest { cluster: Some(ClusterName::new("prod")), ends_deployment: false };
         assert_eq!(line(&report(Vec::new()), &of_one, "spillway", Timestamp::UNIX_EPOCH), None);
     }
 

@@ -11,6 +11,8 @@ use spillway_core::cluster::ClusterName;
 pub struct SelfTestRequest {
     /// The only cluster to look at; without it, all of ours.
     pub(crate) cluster: Option<ClusterName>,
+    /// `true` for the self-test at the end of a deployment.
+    pub ends_deployment: bool,
 }
 
 /// The request, if the event is one.
@@ -19,13 +21,13 @@ pub fn request(event: &Value) -> Option<SelfTestRequest> {
     match (text("source")?, text("detail-type")?) {
         ("spillway", "Spillway Doctor") => {
             let cluster = event.pointer("/detail/cluster").and_then(Value::as_str).filter(|name| !name.is_empty());
-            Some(SelfTestRequest { cluster: cluster.map(ClusterName::new) })
+            Some(SelfTestRequest { cluster: cluster.map(ClusterName::new), ends_deployment: false })
         }
         // The rule lets only this very stack's through.
         ("aws.cloudformation", "CloudFormation Stack Status Change") => {
             let status = event.pointer("/detail/status-details/status").and_then(Value::as_str)?;
             let is_over = matches!(status, "CREATE_COMPLETE" | "UPDATE_COMPLETE" | "UPDATE_ROLLBACK_COMPLETE");
-            is_over.then_some(SelfTestRequest { cluster: None })
+            is_over.then_some(SelfTestRequest { cluster: None, ends_deployment: true })
         }
         _ => None,
     }
@@ -40,7 +42,7 @@ mod tests {
     #[test]
     fn the_doctor_is_asked_for_all_clusters_or_for_one() {
         let sample: Value = serde_json::from_str(include_str!("../../../events/doctor.json")).unwrap();
-        assert_eq!(request(&sample), Some(SelfTestRequest { cluster: None }));
+        assert_eq!(request(&sample), Some(SelfTestRequest { cluster: None, ends_deployment: false }));
         let bare = json!({"source": "spillway", "detail-type": "Spillway Doctor", "detail": {"cluster": "prod"}});
         assert_eq!(request(&bare).unwrap().cluster, Some(ClusterName::new("prod")));
     }
@@ -52,7 +54,7 @@ mod tests {
                 "detail": {"stack-id": "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/1",
                     "status-details": {"status": status, "status-reason": ""}}})
         };
-        let deployed = Some(SelfTestRequest { cluster: None });
+        let deployed = Some(SelfTestRequest { cluster: None, ends_deployment: true });
         for status in ["CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"] {
             assert_eq!(request(&deployment(status)), deployed, "{status}");
         }

@@ -11,6 +11,7 @@ use spillway_core::decision::Refusal;
 use spillway_core::node::readiness::Readiness;
 use spillway_notice::NoticeError;
 use spillway_retry::Transient;
+use spillway_settings::SettingsError;
 use spillway_startup::logs::chain;
 
 use crate::aws::{CallError, CallErrorKind};
@@ -22,6 +23,9 @@ pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
 /// Why a notice failed. The texts are what the failure queue, the log and the receipt show.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
+    /// The function acts on no notice before somebody has corrected its settings.
+    #[error("the settings are wrong: {0}")]
+    Settings(SettingsError),
     #[error(transparent)]
     Notice(#[from] NoticeError),
     #[error(transparent)]
@@ -103,6 +107,7 @@ impl Failure {
     /// A stable name, for alarms and for those who read the failure queue.
     pub(crate) fn error_type(&self) -> &'static str {
         match self {
+            Self::Settings(_) => "WrongSettings",
             Self::Notice(NoticeError::Foreign { .. }) => "ForeignNotice",
             Self::Notice(NoticeError::NotAnEvent(_)) => "NotAnEvent",
             Self::Notice(_) => "UnreadableNotice",
@@ -140,7 +145,8 @@ impl Failure {
             }
             Self::NotBack { .. } => Some(Unfinished::Call),
             Self::PodsLost { .. } | Self::StillHeld { .. } | Self::NotReady { .. } => Some(Unfinished::Node),
-            Self::Notice(_)
+            Self::Settings(_)
+            | Self::Notice(_)
             | Self::Refused(_)
             | Self::UnknownCluster { .. }
             | Self::Cluster { .. }

@@ -48,6 +48,13 @@ async fn answer(
     let mut record = Record::default();
     let mut heartbeats = Vec::new();
 
+    if let Some(wrong) = &context.settings.wrong {
+        let failure = Failure::Settings(wrong.clone());
+        let mut publication = Publication::of(invocation, Subject::Unread { event_id }, &record, &[], Err(&failure));
+        publish(&mut publication, context, None, invocation).await;
+        return Err(failure);
+    }
+
     let (subject, ended) = match &incoming {
         Ok(Incoming::Notice { notice, history }) => {
             record.step(StepName::Begun, invocation.clock.started());

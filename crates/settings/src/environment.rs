@@ -38,7 +38,7 @@ impl Setting {
 }
 
 /// Everything that is wrong with the environment.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct SettingsError(Vec<String>);
 
 impl fmt::Display for SettingsError {

@@ -14,7 +14,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use kube_core::Selector;
-use environment::{Reader, SettingsError};
+use environment::Reader;
+pub use environment::SettingsError;
 pub use spillway_receipt::LifecycleResult;
 
 #[cfg(test)]
@@ -67,15 +68,18 @@ pub struct Settings {
     pub stack: String,
     /// The URL of the queue for messages about drains; absent when nobody is notified.
     pub announcements: Option<String>,
+    /// Refused values and contradictions. Each setting in question has its default, and no notice is handled.
+    pub wrong: Option<SettingsError>,
     /// Variables with our prefix that this version does not know.
     pub unknown: Vec<String>,
 }
 
 impl Settings {
     /// Reads the settings from environment variables; those that are not ours are passed over.
-    pub fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
+    #[must_use]
+    pub fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Self {
         let mut reader = Reader::new(variables, &table::known());
-        let settings = Self {
+        let mut settings = Self {
             drain_on: reader.read(table::DRAIN_ON, values::notices),
             cordon_on: reader.read(table::CORDON_ON, values::notices),
             launch: reader.read(table::LAUNCH, values::launch_hooks),
@@ -97,10 +101,12 @@ impl Settings {
             schedules: reader.read(table::SCHEDULES, values::schedules),
             stack: reader.read(table::STACK, values::stack),
             announcements: reader.read(table::ANNOUNCEMENTS, values::queue_url),
+            wrong: None,
             unknown: reader.unknown().to_vec(),
         };
         settings.report_contradictions(&mut reader);
-        reader.finish(settings)
+        settings.wrong = reader.finish(()).err();
+        settings
     }
 
     /// Each value may be good by itself, and two of them still make no sense together.

@@ -5,7 +5,11 @@ use super::environment::{PREFIX, Setting};
 use super::*;
 
 fn read(variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
-    Settings::from_variables(variables.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())))
+    let settings = Settings::from_variables(variables.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())));
+    match settings.wrong {
+        Some(wrong) => Err(wrong),
+        None => Ok(settings),
+    }
 }
 
 #[test]

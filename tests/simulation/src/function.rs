@@ -43,7 +43,7 @@ pub(crate) struct Processes(RefCell<Vec<Rc<Function>>>);
 /// A process of the function, whose requests go to the simulation.
 fn over(simulation: &Shared) -> Function {
     let variables = simulation.lock().plan.settings.clone();
-    let settings = Settings::from_variables(variables.into_iter()).expect("what is drawn can be set");
+    let settings = Settings::from_variables(variables.into_iter());
     let [to_aws, to_cluster, log] = [simulation.clone(), simulation.clone(), simulation.clone()];
     // The last attempt in this process that has asked EKS for each cluster.
     let described = Arc::new(Mutex::new(BTreeMap::new()));

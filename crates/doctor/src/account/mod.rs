@@ -19,7 +19,7 @@ mod karpenter;
 mod pattern;
 mod rights;
 mod rules;
-mod variables;
+pub(super) mod variables;
 
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;

@@ -1,4 +1,4 @@
-//! Whether every variable with our prefix is one that this version knows. Pure.
+//! Whether every variable with our prefix is known to this version and has an accepted value. Pure.
 
 use spillway_settings::Settings;
 
@@ -8,17 +8,22 @@ use crate::report::{Check, Finding, Severity};
 const ID: CheckId = CheckId::Variables;
 
 /// The check of the function's environment.
-pub(super) fn look(settings: &Settings) -> Check {
+pub(crate) fn look(settings: &Settings) -> Check {
     let finding = |name: &String| {
         let what = "is no setting of this version, and changes nothing";
         let to_do = "deploy the template that came with this version; the changelog names each setting that has gone";
         Finding::new(FindingId::UnknownVariable, Severity::Warn, format!("the variable {name}"), what, to_do)
     };
-    let findings: Vec<_> = settings.unknown.iter().map(finding).collect();
+    let wrong = settings.wrong.as_ref().map(|wrong| {
+        let to_do = "correct the parameter, and deploy the stack";
+        let what = format!("are wrong, and every notice fails: {wrong}");
+        Finding::new(FindingId::WrongSetting, Severity::Fail, "the function's settings", what, to_do)
+    });
+    let findings: Vec<_> = wrong.into_iter().chain(settings.unknown.iter().map(finding)).collect();
     let what = if findings.is_empty() {
-        "every variable is a setting of this version"
+        "every variable is a setting of this version, with an accepted value"
     } else {
-        "some variables are no settings of this version"
+        "some variables are no settings of this version, or have a value that is not accepted"
     };
     Check::made(ID, what, findings)
 }
@@ -35,5 +40,13 @@ mod tests {
         let check = look(&settings(&[("SPILLWAY_MARGIN_S", "5"), ("SPILLWAY_DRY_RUN", "true")]));
         let objects: Vec<_> = check.findings.iter().map(|finding| finding.object.as_str()).collect();
         assert_eq!(objects, ["the variable SPILLWAY_MARGIN_S"]);
+    }
+
+    #[test]
+    fn wrong_setting_is_a_failure_that_names_it() {
+        let check = look(&settings(&[("SPILLWAY_DRAIN_ON", "sport")]));
+        let [finding] = check.findings.as_slice() else { panic!("{:?}", check.findings) };
+        assert_eq!((finding.id, finding.severity), (FindingId::WrongSetting, Severity::Fail));
+        assert!(finding.what.contains("SPILLWAY_DRAIN_ON is \"sport\"; it takes some of spot,"), "{}", finding.what);
     }
 }

@@ -55,6 +55,17 @@ async fn a_node_whose_label_names_another_manager_is_decided_about_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn wrong_setting_fails_each_notice_by_its_name_without_a_call() {
+    for (sample, instance) in [("spot-interruption", "instance-id"), ("terminate-lifecycle-action", "EC2InstanceId")] {
+        let context = TestContext::new(&[("SPILLWAY_DRAIN_ON", "sport")], [], []);
+        let notice = event(sample, instance);
+        let failure = handle(&context, notice.clone(), &invocation(900, &notice)).await.unwrap_err();
+        assert_eq!(failure.error_type(), "WrongSettings");
+        assert!(failure.text().contains("SPILLWAY_DRAIN_ON is \"sport\""), "{}", failure.text());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_that_cannot_be_read_is_a_failure_that_costs_no_call() {
     let context = TestContext::new(&[], [], []);
     let mut spot = event("spot-interruption", "instance-id");

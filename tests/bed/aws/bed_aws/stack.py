@@ -3,20 +3,21 @@ and the variables by which the function knows them. Deleting the stack takes the
 """
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from bed_aws import template
+from bed_aws.intrinsics import Intrinsics
 from bed_aws.moto_side import Moto
+from bed_aws.template import TemplateError
 
 STACK = "spillway"
-_NAME = re.compile(r"\$\{([^}]+)\}")
 
 
 def install(path: Path, moto: Moto) -> dict[str, str]:
     """Makes the schedule groups, Scheduler's roles and the queues; answers the function's variables made of them."""
-    resources = template.resources(path)
+    whole = template.read(path)
+    resources = whole["Resources"]
     known: dict[str, str] = {}
     for logical_id, resource in resources.items():
         if resource["Type"] == "AWS::Scheduler::ScheduleGroup":
@@ -26,11 +27,12 @@ def install(path: Path, moto: Moto) -> dict[str, str]:
             known[f"{logical_id}.Arn"] = role.arn
         elif resource["Type"] == "AWS::SQS::Queue":
             known[f"{logical_id}.Arn"] = moto.sqs.create_queue(name(logical_id)).queue_arn
+    made = Intrinsics(whole, {}, known)
     return {
         variable: text
         for resource in resources.values()
         for variable, value in _variables(resource).items()
-        if (text := _substituted(value, known)) is not None
+        if (text := _made_of(value, made, known)) is not None
     }
 
 
@@ -72,12 +74,12 @@ def _variables(resource: dict[str, Any]) -> dict[str, Any]:
     return resource.get("Properties", {}).get("Environment", {}).get("Variables", {})
 
 
-def _substituted(value: Any, known: dict[str, str]) -> str | None:
-    """The stack's name, or the text of a `!Sub` that names nothing but what is known."""
+def _made_of(value: Any, made: Intrinsics, known: dict[str, str]) -> str | None:
+    """The stack's name, or a text that has the name of a resource that is known, and of no other."""
     if value == {"Ref": "AWS::StackName"}:
         return STACK
-    text = value.get("Fn::Sub") if isinstance(value, dict) else None
-    names = _NAME.findall(text) if isinstance(text, str) else []
-    if not names or not known.keys() >= set(names):
+    try:
+        text = str(made.value(value))
+    except TemplateError:
         return None
-    return _NAME.sub(lambda found: known[found[1]], text)
+    return text if any(name in text for name in known.values()) else None
