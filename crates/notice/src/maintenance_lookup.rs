@@ -22,7 +22,7 @@ mod tests {
         assert_eq!(read(sample("maintenance-lookup"), &home()).unwrap(), Incoming::MaintenanceLookup);
         assert_eq!(
             read(json!({KEY: null}), &home()).unwrap_err().to_string(),
-            "cannot read the notice: at spillway-maintenance-lookup: invalid type: null, expected struct MaintenanceLookup"
+            "cannot read the notice: at spillway-maintenance-lookup: it is no JSON object"
         );
         assert!(read(json!({KEY: {}, "source": "aws.ec2"}), &home()).is_err(), "an event with a key more");
     }
