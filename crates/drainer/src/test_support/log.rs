@@ -1,12 +1,18 @@
 //! What is written into the log in a test.
 
 use std::io::{Read as _, Seek as _};
+use std::sync::Once;
 
 use serde_json::Value;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// The level and the message of each line that is logged meanwhile.
+/// Level and message of each line that is logged meanwhile.
+///
+/// The global subscriber keeps log lines enabled in all threads. Without it, a line that a test without subscriber reaches first
+/// is disabled for a test that captures it (tokio-rs/tracing#2874).
 pub(crate) fn logged(doing: impl FnOnce()) -> Vec<String> {
+    static ENABLED: Once = Once::new();
+    ENABLED.call_once(|| tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap());
     let mut file = tempfile::tempfile().unwrap();
     let log = tracing_subscriber::registry().with(spillway_startup::logs::lines(file.try_clone().unwrap()));
     tracing::subscriber::with_default(log, doing);
