@@ -29,7 +29,7 @@ END_TO_END := $(SIDE_BY_SIDE) test-load
 # Each variable that was given, as an option: RUNS=3 as --runs "3".
 given = $(foreach name,$(1),$(if $($(name)),--$(shell tr A-Z_ a-z- <<<$(name)) "$($(name))"))
 
-.PHONY: help demo bed doctor bench peers storm load simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
+.PHONY: help demo bed doctor bench simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
 .PHONY: bed-setup ready need venv control-plane own-clone programs tests packaged test-python test-rust test-release $(END_TO_END)
 
 ##@ Try it
@@ -42,26 +42,10 @@ bed: ready ## the cluster of the demo, kept up for you to play with
 doctor: ready ## what the doctor finds in the cluster of the demo (scripts/doctor asks the one of a real account)
 	@$(DEMO) doctor
 
-bench: ready ## how fast and how small: docs/measured/bench.md, from the release build (RUNS=15 for a shorter look)
+bench: ready ## how fast, how small, beside NTH: docs/measured/bench.md, from the release build (RUNS=6 CASES=750x2 BEFORE=…/bootstrap NTH=…)
 	@$(RELEASE_BUILD)
 	@$(BASELINE)
-	@$(BENCH) bench $(call given,RUNS)
-
-peers: ready ## beside kubectl drain and NTH, in turn: docs/measured/peers.md, from the release build (RUNS=3 NTH_TUNED=…)
-	@scripts/peers
-	@$(BASELINE)
-	@$(RELEASE_BUILD)
-	@$(BENCH) peers $(call given,RUNS NTH_TUNED)
-
-storm: ready ## hundreds of notices at once, with the limits of EC2, EKS and Lambda: the page storm beside the others (SIZES=30x2 NTH_SIZES= LIMITS=1000,10 EC2=50+10 TOOLS=spillway,nth NTH_TUNED=…)
-	@scripts/peers
-	@$(BASELINE)
-	@$(RELEASE_BUILD)
-	@$(BENCH) storm $(call given,SIZES NTH_SIZES LIMITS EC2 TOOLS NTH_TUNED)
-
-load: ready ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/measured/load.md, from the release build (NODES=, PODS=)
-	@$(RELEASE_BUILD)
-	@$(BENCH) load $(call given,NODES PODS)
+	@$(BENCH) run $(call given,RUNS CASES EXECUTIONS BEFORE NTH)
 
 simulate: need own-clone ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a night, SEED=17 is one with its history
 	@SEEDS=$(or $(SEEDS),10000) WORLDS=$(CACHE)/worlds $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) \
@@ -100,6 +84,7 @@ release: need venv ## dist/: the bundle of both architectures, its bill of mater
 	@scripts/test-arm64 --need
 	@test -z "$$(git status --porcelain)" || { echo "make release: there are changes that are not committed" >&2; exit 1; }
 	@$(PYTHON) tools/release changes
+	@$(PYTHON) tools/release measured
 	@rm -rf dist .aws-sam/release
 	@SPILLWAY_RELEASE=1 scripts/sam-build arm64 .aws-sam/release/arm64
 	@SPILLWAY_RELEASE=1 scripts/sam-build x86_64 .aws-sam/release/x86_64
@@ -151,7 +136,7 @@ own-clone:
 
 # Only what is started, because the whole workspace takes several minutes more.
 PROGRAMS ?= announce bed demo drain
-bench peers storm load: export PROGRAMS := announce bed bench drain
+bench: export PROGRAMS := announce bed bench drain
 
 programs: own-clone
 	@scripts/step --quiet "Rust programs" cargo build --bins $(PROGRAMS:%=--package spillway-%)
@@ -191,7 +176,7 @@ test-release:
 
 # End to end, half of a test's time is waiting: more of them at once than there are cores. The longest programs run beside each
 # other, and beside all others, which run one after another.
-bench peers storm load test-release $(END_TO_END): export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
+bench test-release $(END_TO_END): export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
 test-release $(END_TO_END): export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
 test-scenarios test-others: export RUST_TEST_THREADS := 8
 $(END_TO_END): export SPILLWAY_RIGHTS := $(RIGHTS)

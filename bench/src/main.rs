@@ -1,32 +1,53 @@
-//! `spillway-bench`: measures the drain function on the test bed, and writes a page of `docs/measured/` with its results.
+//! `spillway-bench`: measures the drain function on the test bed, and writes docs/measured/bench.md.
 //!
 //! # Layout
-//! * [`bench`] measures one drain against a bare loop of evictions, [`peers`] sets it beside other tools, in a [`storm`] too, [`load`] counts
-//!   what it costs in a large cluster;
-//! * [`measure`] is what they share: the machine, statistics, requirements, and how a page is kept.
+//! * this file: what is measured, in which order; [`case`]: the cases and tools;
+//! * [`fixture`]: a world, its nodes and pods, and the observation of a drain; [`function`], [`nth`], [`baseline`]: one drain
+//!   by each tool; [`starts`]: size, start and first cordon of a build;
+//! * [`figures`], [`results`], [`requirements`], [`page`]: what follows from a drain, from all drains, and its page (pure);
+//!   [`statistics`], [`machine`], [`circumstances`] serve them.
 //!
-//! What the function is measured against is built as the function is: the crate in `baseline/`.
+//! The crate in `baseline/` has the programs that the function is compared with, built as the function is.
 
-mod bench;
-mod load;
-mod measure;
-mod peers;
+mod baseline;
+mod case;
+mod circumstances;
+mod figures;
+mod fixture;
+mod function;
+mod machine;
+mod nth;
+mod page;
+mod requirements;
+mod results;
+mod starts;
+mod statistics;
 #[cfg(test)]
 mod test_support;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use spillway_bed::BedError;
+use spillway_bed::lambda::LambdaOptions;
 
-use crate::bench::BenchResults;
-use crate::load::LoadResults;
-use crate::measure::report;
-use crate::peers::PeersResults;
-use crate::peers::storm::{self, StormResults};
+use case::{Case, DEFAULT, Tool};
+use circumstances::Measuring;
+use figures::Figures;
+use fixture::{Fixture, Scene};
+use function::Function;
+use machine::Rests;
+use results::{Failed, Results, Run};
+use starts::{Claims, Size, Starts};
 
-/// Measures the drain function, and writes a page of docs/measured/ with its raw results beside it.
+/// Starts take milliseconds, so there are many.
+const STARTS_A_RUN: usize = 10;
+/// Drained once by each tool in each world, not counted.
+const WARM_UP: Case = Case::new(1, 1);
+
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, about = "Measures the drain function, and writes docs/measured/bench.md.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -34,66 +55,226 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measures how fast and how small the function is: docs/measured/bench.md.
-    Bench(bench::BenchOptions),
-    /// Measures it beside `kubectl drain` and aws-node-termination-handler: docs/measured/peers.md.
-    Peers(peers::PeersOptions),
-    /// Measures what a drain costs in a large cluster: docs/measured/load.md.
-    Load(load::LoadOptions),
-    /// Measures a storm of notices: the page `storm` beside the others.
-    Storm(storm::StormOptions),
-    /// Writes the pages of docs/measured/ once more from the raw results beside them; measures nothing.
+    /// Measures; writes the page and its raw results if all default cases are among the cases.
+    Run(Options),
+    /// Writes the page from its raw results.
     Render,
+}
+
+#[derive(Debug, clap::Args)]
+struct Options {
+    /// Nodes and the pods of each.
+    #[arg(long, value_delimiter = ',', default_values_t = DEFAULT)]
+    cases: Vec<Case>,
+    /// Rounds of the node of 110 pods; the other cases have half.
+    #[arg(long, default_value_t = 12)]
+    runs: usize,
+    /// Executions that Lambda allows the function at a time.
+    #[arg(long, default_value_t = 1_000)]
+    executions: usize,
+    /// A drain function's `bootstrap`, of another commit, measured in turn with the new one.
+    #[arg(long)]
+    before: Option<PathBuf>,
+    /// A build of aws-node-termination-handler.
+    #[arg(long)]
+    nth: Option<PathBuf>,
+}
+
+/// Programs under measurement.
+#[derive(Debug)]
+struct Programs {
+    drain: PathBuf,
+    before: Option<PathBuf>,
+    nth: Option<PathBuf>,
+    /// A function that is `lambda_runtime` alone.
+    empty: PathBuf,
+    /// The bare loop of evictions.
+    baseline: PathBuf,
+}
+
+impl Programs {
+    fn find(options: &Options) -> Result<Self, BedError> {
+        let own = std::env::current_exe().map_err(BedError::io("find this program's own path"))?;
+        let target = own.ancestors().nth(2).unwrap_or(&own);
+        let built = |name: &str| exists(&target.join("lambda").join(name).join("bootstrap"));
+        Ok(Self {
+            drain: exists(&LambdaOptions::default().binary)?,
+            before: options.before.as_ref().map(exists).transpose()?,
+            nth: options.nth.as_ref().map(exists).transpose()?,
+            empty: built("spillway-empty")?,
+            baseline: built("spillway-baseline")?,
+        })
+    }
+
+    fn of(&self, tool: Tool) -> Option<&Path> {
+        match tool {
+            Tool::Spillway => Some(&self.drain),
+            Tool::Before => self.before.as_deref(),
+            Tool::Nth => self.nth.as_deref(),
+            Tool::Baseline => Some(&self.baseline),
+        }
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        Tool::ALL.into_iter().filter(|tool| self.of(*tool).is_some()).collect()
+    }
+
+    /// The builds of the drain function.
+    fn functions(&self) -> impl Iterator<Item = (Tool, &Path)> {
+        [Tool::Spillway, Tool::Before].into_iter().filter_map(|tool| Some((tool, self.of(tool)?)))
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Bench(options) => bench::run(options).await,
-        Command::Peers(options) => peers::run(options).await,
-        Command::Load(options) => load::run(options).await,
-        Command::Storm(options) => storm::run(options).await,
-        Command::Render => render_all(),
-    }
-}
-
-fn render_all() -> ExitCode {
-    let rendered = report::render::<BenchResults>()
-        .and_then(|()| report::render::<PeersResults>())
-        .and_then(|()| report::render::<LoadResults>())
-        .and_then(|()| report::render::<StormResults>());
-    report::tell(rendered.map(|()| "every page with raw results is rendered"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measure::report::Report;
-
-    /// A page of before there were raw results does not name any. What was never measured has neither.
-    fn assert_rendered_from_its_raw_results<R: Report>() {
-        let path = report::documents().join(R::FILE);
-        let raw = std::fs::read_to_string(path.with_extension("json"));
-        let Ok(page) = std::fs::read_to_string(path.with_extension("md")) else {
-            assert!(raw.is_err(), "the page of {} is gone", R::FILE);
-            return;
-        };
-        match raw {
-            Ok(raw) => assert_eq!(
-                page,
-                report::rendered::<R>(&raw).expect("the raw results can be read"),
-                "docs/measured/{0}.md is not what docs/measured/{0}.json says; `spillway-bench render` writes it",
-                R::FILE
-            ),
-            Err(_) => assert!(!page.contains(&format!("{}.json", R::FILE)), "the raw results of {} are gone", R::FILE),
+    let page = match Arguments::parse().command {
+        Command::Run(options) => run(&options).await,
+        Command::Render => results::read(&results::kept("json")).and_then(|results| keep(&results)),
+    };
+    match page {
+        Ok(page) => {
+            println!("{page}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("cannot measure: {}", error.story());
+            ExitCode::FAILURE
         }
     }
+}
 
-    #[test]
-    fn every_page_is_rendered_from_the_raw_results_beside_it() {
-        assert_rendered_from_its_raw_results::<BenchResults>();
-        assert_rendered_from_its_raw_results::<PeersResults>();
-        assert_rendered_from_its_raw_results::<LoadResults>();
-        assert_rendered_from_its_raw_results::<StormResults>();
+async fn run(options: &Options) -> Result<String, BedError> {
+    let programs = Programs::find(options)?;
+    let measuring = Measuring::begin(command(options), &programs.drain).await;
+    let sizes = programs.functions().map(|(tool, program)| Size::of(tool, program)).collect::<Result<_, _>>()?;
+    say("starts");
+    let starts = Starts::of(&programs, options.runs * STARTS_A_RUN).await?;
+    let mut measured = Measured::default();
+    measured.claims(&programs, options.runs).await?;
+    for case in &options.cases {
+        measured.case(*case, &programs, options).await?;
     }
+    let Measured { runs, failed, claims, rests } = measured;
+    let nth = match &programs.nth {
+        Some(program) => Some(nth::version(program).await),
+        None => None,
+    };
+    let beside = results::read(&results::kept("json")).map(|kept| kept.beside).unwrap_or_default();
+    let circumstances = measuring.end().await;
+    let mut results = Results { circumstances, rests, sizes, starts, claims, runs, failed, nth, beside };
+    results.compare_with_nth();
+    if DEFAULT.iter().all(|case| options.cases.contains(case)) { keep(&results) } else { Ok(page::page(&results)) }
+}
+
+/// Results so far.
+#[derive(Debug, Default)]
+struct Measured {
+    runs: Vec<Run>,
+    failed: Vec<Failed>,
+    claims: Vec<Claims>,
+    rests: Rests,
+}
+
+impl Measured {
+    /// Measures the way to the cordon of an empty node.
+    async fn claims(&mut self, programs: &Programs, rounds: usize) -> Result<(), BedError> {
+        say("starting a world for empty nodes");
+        let mut fixture = Fixture::start().await?;
+        for round in 0..rounds {
+            for (tool, program) in programs.functions() {
+                say(&format!("empty nodes, round {} of {rounds}, {}", round + 1, tool.in_words()));
+                self.claims.push(Claims::of(&mut fixture, (tool, program), round).await?);
+            }
+        }
+        self.rests.add(fixture.rests);
+        Ok(())
+    }
+
+    /// Measures a case in a world of its own. Tools take turns, and each round begins with another one.
+    async fn case(&mut self, case: Case, programs: &Programs, options: &Options) -> Result<(), BedError> {
+        say(&format!("starting a world for {}", case.in_words()));
+        let mut fixture = Fixture::start().await?;
+        let mut tools = programs.tools();
+        for tool in &tools {
+            let scene = fixture.scene(WARM_UP).await?;
+            // A tool that cannot drain shows it in the first round.
+            let _ = drain(&fixture, &scene, *tool, programs, options.executions).await;
+            fixture.clear().await?;
+        }
+        let rounds = case.rounds(options.runs);
+        for round in 0..rounds {
+            for tool in tools.clone() {
+                say(&format!("{}, round {} of {rounds}, {}", case.in_words(), round + 1, tool.in_words()));
+                let scene = fixture.scene(case).await?;
+                match drain(&fixture, &scene, tool, programs, options.executions).await {
+                    Ok(figures) => self.runs.push(Run { case, tool, round, figures }),
+                    Err(error) => {
+                        fixture.world.keep_logs();
+                        say(&error.story());
+                        let why = error.story().lines().next().unwrap_or_default().to_owned();
+                        self.failed.push(Failed { case, tool, round, why });
+                    }
+                }
+                fixture.clear().await?;
+            }
+            tools.rotate_left(1);
+        }
+        self.rests.add(fixture.rests);
+        Ok(())
+    }
+}
+
+async fn drain(
+    fixture: &Fixture,
+    scene: &Scene,
+    tool: Tool,
+    programs: &Programs,
+    executions: usize,
+) -> Result<Figures, BedError> {
+    let program = programs.of(tool).expect("only tools with a program take turns");
+    match tool {
+        Tool::Spillway | Tool::Before => {
+            Function::deploy(fixture, program, &scene.name, executions).await?.drain(fixture, scene).await
+        }
+        Tool::Nth => nth::drain(fixture, scene, program).await,
+        Tool::Baseline => baseline::drain(fixture, scene, program).await,
+    }
+}
+
+/// Writes the page and its raw results. The page is rendered from what was written.
+fn keep(results: &Results) -> Result<String, BedError> {
+    let writing = || BedError::io("write docs/measured/bench");
+    let raw = results::raw(results).map_err(std::io::Error::other).map_err(writing())?;
+    std::fs::write(results::kept("json"), raw).map_err(writing())?;
+    let page = page::page(&results::read(&results::kept("json"))?);
+    std::fs::write(results::kept("md"), &page).map_err(writing())?;
+    Ok(page)
+}
+
+/// Command that repeats the measurement. Paths of this machine are left out.
+fn command(options: &Options) -> String {
+    let Options { cases, runs, executions, before, nth } = options;
+    let mut command = format!("make bench RUNS={runs}");
+    if cases != &DEFAULT {
+        command += &format!(" CASES={}", cases.iter().map(Case::to_string).collect::<Vec<_>>().join(","));
+    }
+    if *executions != 1_000 {
+        command += &format!(" EXECUTIONS={executions}");
+    }
+    for (name, path) in [("BEFORE", before), ("NTH", nth)] {
+        if path.is_some() {
+            command += &format!(" {name}=…");
+        }
+    }
+    command
+}
+
+/// The absolute path of a program that is there.
+fn exists(program: impl AsRef<Path>) -> Result<PathBuf, BedError> {
+    let program = program.as_ref();
+    program.canonicalize().map_err(BedError::io(format!("find {}", program.display())))
+}
+
+fn say(what: &str) {
+    eprintln!("bench: {what}");
 }

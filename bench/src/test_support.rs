@@ -1,45 +1,45 @@
-//! What tests of several measurements make.
+//! Results for tests.
 
-use std::ops::Range;
+use crate::case::{FULL_NODE, Tool};
+use crate::circumstances::Circumstances;
+use crate::figures::{Figures, Traffic};
+use crate::machine::Rests;
+use crate::results::{Results, Run};
+use crate::starts::{Claims, Size, Starts};
 
-use jiff::{SignedDuration, Timestamp};
-use spillway_bed::audit::Request;
-
-use crate::measure::circumstances::Circumstances;
-
-/// When what is measured begins.
-pub(crate) const BEGIN: Timestamp = Timestamp::constant(1_790_000_000, 0);
-
-/// A request for `resource` or `resource/subresource`, from when it was received to when it was answered, in milliseconds
-/// from [`BEGIN`].
-pub(crate) fn request(verb: &str, resource: &str, name: &str, code: u16, ms: Range<i64>) -> Request {
-    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-    Request {
-        user: String::new(),
-        user_agent: String::new(),
-        verb: verb.to_owned(),
-        uri: String::new(),
-        resource: resource.to_owned(),
-        subresource: subresource.to_owned(),
-        namespace: String::new(),
-        name: name.to_owned(),
-        grace_s: None,
-        code: Some(code),
-        received: BEGIN + SignedDuration::from_millis(ms.start),
-        done: Some(BEGIN + SignedDuration::from_millis(ms.end)),
+/// Six rounds that meet every requirement.
+pub(crate) fn results() -> Results {
+    let figures = |last_eviction_s| Figures {
+        last_cordon_s: Some(0.1),
+        last_eviction_s: Some(last_eviction_s),
+        end_s: 5.0,
+        opening: ["patch nodes", "list pods", "create pods/eviction"].map(str::to_owned).into(),
+        for_pods: 110,
+        other_requests: 3,
+        traffic: Traffic { connections: 1, client_hellos: 1, bytes: 2_000_000 },
+        peak_memory: 16 << 20,
+        ..Figures::default()
+    };
+    let run = |tool, round, last_s| Run { case: FULL_NODE, tool, round, figures: figures(last_s) };
+    let claims = |round| Claims { tool: Tool::Spillway, round, cold_ms: 80.0, warm_ms: 66.0, ec2: 1, eks: 0 };
+    Results {
+        circumstances: Circumstances {
+            command: "make bench RUNS=6".to_owned(),
+            commit: "commit 0123456789ab".to_owned(),
+            sources: "ba9876543210".to_owned(),
+            date: "2026-11-28".to_owned(),
+            build: "a release build".to_owned(),
+            machine: "2 cores (Z80)".to_owned(),
+            busy: vec![0.01, 0.02],
+            took_s: 61,
+        },
+        rests: Rests::default(),
+        sizes: vec![Size { tool: Tool::Spillway, binary: 10_200_000, zipped: 3_980_000 }],
+        starts: vec![Starts { empty_ms: 1.2, spillway_ms: 2.5, before_ms: None }; 30],
+        claims: (0..6).map(claims).collect(),
+        runs: (0..6).flat_map(|round| [run(Tool::Spillway, round, 0.3), run(Tool::Baseline, round, 0.25)]).collect(),
+        failed: Vec::new(),
+        nth: None,
+        beside: Vec::new(),
     }
-}
-
-/// Of a machine and a commit that there are not.
-pub(crate) fn circumstances(command: &str) -> Circumstances {
-    let circumstances = serde_json::json!({
-        "command": command,
-        "commit": "commit 0123456789ab",
-        "date": "2026-11-23",
-        "build": "a release build",
-        "machine": {"cores": 2, "processor": "Z80", "memory_gib": 8.0, "system": "linux x86_64"},
-        "busy": [0.01, 0.02],
-        "took_us": 61_000_000,
-    });
-    serde_json::from_value(circumstances).expect("circumstances")
 }

@@ -1,16 +1,16 @@
-"""A page that a measurement wrote names a commit of this history, and its raw results lie beside it."""
+"""The measured page names a commit of this history, and README quotes it."""
 
 import json
 import re
 import subprocess
 import unittest
 
-from pages import PAGES, ROOT, name, text
+from pages import ROOT, section, text
 
-WRITTEN_BY = re.compile(r"Written by `make \w+[^`]*`")
+PAGE = "docs/measured/bench.md"
 
 
-def git(*arguments: str) -> subprocess.CompletedProcess:
+def git(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True)
 
 
@@ -18,25 +18,26 @@ def has_the_history() -> bool:
     return git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
 
 
-def missing(page: str) -> set[str]:
-    commit = re.search(r"at commit ([0-9a-f]{12,40})", text(page))
-    results = re.search(r"The raw results are beside it: \[([\w.]+)\]", text(page))
-    lack = set()
-    if not commit or git("merge-base", "--is-ancestor", commit[1], "HEAD").returncode:
-        lack.add("commit")
-    if not results or not json.loads(((ROOT / page).parent / results[1]).read_text()):
-        lack.add("results")
-    return lack
+class MeasuredPage(unittest.TestCase):
+    @unittest.skipUnless(has_the_history(), "no history: an unpacked release, or a shallow clone")
+    def test_commits_of_the_page_are_in_this_history(self) -> None:
+        commits = re.findall(r"\bcommit ([0-9a-f]{12,40})", text(PAGE))
+        self.assertGreater(len(commits), 1)
+        for commit in commits:
+            with self.subTest(commit=commit):
+                self.assertEqual(git("merge-base", "--is-ancestor", commit, "HEAD").returncode, 0)
 
+    def test_raw_results_name_the_commit_of_the_page(self) -> None:
+        circumstances = json.loads((ROOT / PAGE).with_suffix(".json").read_text())["circumstances"]
+        self.assertIn(f"Written by `{circumstances['command']}` at {circumstances['commit']};", text(PAGE))
 
-@unittest.skipUnless(has_the_history(), "no history to look in: an unpacked release, or a shallow clone")
-class MeasuredPages(unittest.TestCase):
-    def test_each_names_a_commit_of_this_history_and_has_its_results_beside_it(self) -> None:
-        measured = [name(page) for page in PAGES if WRITTEN_BY.search(page.read_text())]
-        self.assertGreater(len(measured), 3)
-        for page in measured:
-            with self.subTest(page=page):
-                self.assertEqual(missing(page), set())
+    def test_figures_of_readme_are_rows_of_the_page(self) -> None:
+        rows = [line for line in section("README.md", "## Beside the others, measured").splitlines() if line.startswith("|")]
+        figures = [row for row in rows if re.search(r"\d", row)]
+        self.assertGreater(len(figures), 5)
+        for row in figures:
+            with self.subTest(row=row):
+                self.assertIn(row, text(PAGE))
 
 
 if __name__ == "__main__":

@@ -43,8 +43,7 @@ def handlers() -> set[str]:
     """What CloudFormation calls, in the name of who deploys, to make, read, change and remove the stack's resources."""
     found: set[str] = set()
     dashboard = read(ROOT / "deploy/cloudformation/dashboard.yaml")["Resources"]
-    # Access entries are made by tools/enroll, with the enroller's policy.
-    for kind in {resource["Type"] for resource in [*RESOURCES.values(), *dashboard.values()]} - {"AWS::EKS::AccessEntry"}:
+    for kind in {resource["Type"] for resource in [*RESOURCES.values(), *dashboard.values()]}:
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", kind).schema
         for name, handler in schema["handlers"].items():
             if name != "list":

@@ -1,11 +1,12 @@
-"""The commands of tools/release: pack, sums, unpack, sbom, changes, version."""
+"""The commands of tools/release: pack, sums, unpack, sbom, changes, measured, version."""
 
 import argparse
 import json
 import sys
+from datetime import date
 from pathlib import Path
 
-from release_bundle import bundle, sbom, sums, version
+from release_bundle import bundle, measured, sbom, sums, version
 from release_bundle.elf import ARCHITECTURES
 from release_bundle.errors import ReleaseError
 
@@ -39,6 +40,11 @@ def _unpack(options: argparse.Namespace) -> None:
 
 def _changes(_: argparse.Namespace) -> None:
     print(_changes_of(version.of_workspace(ROOT)), end="")
+
+
+def _measured(_: argparse.Namespace) -> None:
+    results = json.loads((ROOT / f"{measured.PAGE}.json").read_text())
+    measured.check(results["circumstances"], date.today(), measured.sources(ROOT))
 
 
 def _sbom(options: argparse.Namespace) -> None:
@@ -91,5 +97,8 @@ def _parser() -> argparse.ArgumentParser:
     bill.set_defaults(run=_sbom)
 
     commands.add_parser("changes", help="what the changelog says of this version").set_defaults(run=_changes)
+    commands.add_parser("measured", help="refuse a page of measurements that is old, or of another bench").set_defaults(
+        run=_measured
+    )
     commands.add_parser("version", help="the workspace's version").set_defaults(run=_version)
     return parser

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::BedError;
@@ -21,13 +20,11 @@ const CREATED_AT_ONCE: usize = 16;
 const IMAGES: usize = 50;
 
 /// How much of it.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, clap::Args)]
+#[derive(Debug, Clone, Copy)]
 pub struct Filler {
     /// How many nodes.
-    #[arg(long, default_value_t = 5_000)]
     pub nodes: usize,
     /// How many pods, spread over them.
-    #[arg(long, default_value_t = 50_000)]
     pub pods: usize,
 }
 

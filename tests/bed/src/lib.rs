@@ -11,8 +11,7 @@
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
 //!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`faults`] lists what can go wrong with which,
 //!   [`audit`] counts what it asked;
-//! * what it costs: [`load`] counts a drain in a small cluster and in a large one, [`usage`] reads what a process has used,
-//!   [`processor_share`] gives it less of a processor;
+//! * what it costs: [`load`] counts a drain in a small cluster and in a large one, [`usage`] reads what a process has used;
 //! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
 //!   `control_plane`, `cloud`, [`certs`], `processes`, [`setup`]; [`guard`] ties a process to its parent.
 //!
@@ -43,7 +42,6 @@ pub mod node_claim;
 pub mod nodes;
 pub mod pods;
 mod processes;
-pub mod processor_share;
 pub mod proxy;
 pub mod setup;
 pub mod supervisor;

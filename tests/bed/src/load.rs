@@ -1,12 +1,11 @@
 //! What a drain costs, in a small cluster and in a large one: requests, bytes, memory.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::ListParams;
-use serde::{Deserialize, Serialize};
 
 use crate::audit::{AuditLog, Request};
 use crate::error::BedError;
@@ -24,12 +23,10 @@ const LAST_NAME: &str = "zz-named-by-hand";
 const WRITTEN_DOWN: Duration = Duration::from_secs(10);
 
 /// What the same drain costs in a small cluster and in a large one.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct Load {
     /// All nodes of the large one.
     pub nodes: usize,
-    /// How long it took to make it large.
-    pub poured: Duration,
     /// In the small cluster.
     pub small: Cost,
     /// In the large one, when the first guess at the node's name is right.
@@ -39,7 +36,7 @@ pub struct Load {
 }
 
 /// What a function that is cold asked the API server and carried, and the memory it needed.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct Cost {
     /// How often each request was made, such as `list nodes` or `create pods/eviction`.
     pub requests: BTreeMap<String, usize>,
@@ -47,8 +44,6 @@ pub struct Cost {
     pub bytes: u64,
     /// In bytes.
     pub peak_memory: u64,
-    /// From the event to the answer.
-    pub took: Duration,
 }
 
 impl Cost {
@@ -57,32 +52,24 @@ impl Cost {
     pub fn count(&self, request: &str) -> usize {
         self.requests.get(request).copied().unwrap_or(0)
     }
-
-    /// All requests.
-    #[must_use]
-    pub fn all(&self) -> usize {
-        self.requests.values().sum()
-    }
 }
 
 /// Drains a node of a small cluster, makes the cluster large, and drains two more.
 pub async fn measure(world: &World, filler: Filler) -> Result<Load, BedError> {
-    let small = of_drain(world, "load-small", NodeOptions::default(), PODS).await?;
-    let begin = Instant::now();
+    let small = of_drain(world, "load-small", NodeOptions::default()).await?;
     filler.pour(&world.admin()).await?;
-    let poured = begin.elapsed();
-    let large = of_drain(world, "load-large", NodeOptions::default(), PODS).await?;
+    let large = of_drain(world, "load-large", NodeOptions::default()).await?;
     let named_by_hand = NodeOptions { name: Some(LAST_NAME.to_owned()), ..NodeOptions::default() };
-    let searched = of_drain(world, "load-searched", named_by_hand, PODS).await?;
-    Ok(Load { nodes: nodes(world).await?, poured, small, large, searched })
+    let searched = of_drain(world, "load-searched", named_by_hand).await?;
+    Ok(Load { nodes: nodes(world).await?, small, large, searched })
 }
 
-/// Drains a new node of so many pods, by a function of its own.
-pub async fn of_drain(world: &World, name: &str, node: NodeOptions, count: usize) -> Result<Cost, BedError> {
+/// Drains a new node, by a function of its own.
+async fn of_drain(world: &World, name: &str, node: NodeOptions) -> Result<Cost, BedError> {
     let client = world.admin();
     pods::create_namespace(&client, name).await?;
     let node = world.add_node(node).await?;
-    pods::fill_node(&client, name, &node.name, "pod", count, &PodShape::default()).await?;
+    pods::fill_node(&client, name, &node.name, "pod", PODS, &PodShape::default()).await?;
     let lambda =
         Lambda::start(world, LambdaOptions { function_name: name.to_owned(), ..LambdaOptions::default() }).await?;
     let proxy = world.proxy()?;
@@ -95,13 +82,12 @@ pub async fn of_drain(world: &World, name: &str, node: NodeOptions, count: usize
     outcome.drained()?;
     let is_eviction = |request: &&Request| request.subresource == "eviction" && request.done.is_some();
     let requests = audit
-        .wait_until("the evictions", WRITTEN_DOWN, |requests| requests.iter().filter(is_eviction).count() >= count)
+        .wait_until("the evictions", WRITTEN_DOWN, |requests| requests.iter().filter(is_eviction).count() >= PODS)
         .await?;
     Ok(Cost {
         requests: counted(&requests),
         bytes: proxy.bytes(),
         peak_memory: lambda.peak_memory().map_err(BedError::io("read the function's memory"))?,
-        took: outcome.duration,
     })
 }
 

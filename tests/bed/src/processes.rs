@@ -80,29 +80,8 @@ impl Processes {
     }
 
     pub(crate) fn start(&self, program: Program) -> Result<Process, BedError> {
-        let process = self.spawn(program)?;
-        self.running.borrow_mut().push(process.clone());
-        Ok(process)
-    }
-
-    /// Kills the programs of this name and starts them again, each in its place among the others. Waits for none to be ready.
-    pub(crate) async fn restart(&self, name: &str) -> Result<(), BedError> {
-        let count = self.running.borrow().len();
-        for place in 0..count {
-            let mut process = self.running.borrow()[place].clone();
-            if process.program.name == name {
-                process.kill().await;
-                let again = self.spawn(process.program)?;
-                self.running.borrow_mut()[place] = again;
-            }
-        }
-        Ok(())
-    }
-
-    fn spawn(&self, program: Program) -> Result<Process, BedError> {
         let Program { name: _, path, log, arguments, environment, nice } = &program;
         let starting = || format!("start {}", path.display());
-        // One that is started again goes on with the log that it has.
         let output = File::options().create(true).append(true).open(log);
         let output = output.map_err(BedError::io(format!("create {}", log.display())))?;
         let errors = output.try_clone().map_err(BedError::io(starting()))?;
@@ -129,7 +108,9 @@ impl Processes {
             let status = child.wait().await;
             ended.send_replace(Some(status.unwrap_or_default()));
         });
-        Ok(Process { program, group, exit })
+        let process = Process { program, group, exit };
+        self.running.borrow_mut().push(process.clone());
+        Ok(process)
     }
 
     /// Runs a program to its end.

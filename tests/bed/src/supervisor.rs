@@ -10,7 +10,7 @@ use std::time::Instant;
 use futures_util::FutureExt as _;
 use futures_util::future::{try_join, try_join_all};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use crate::aws::Aws;
 use crate::cloud::{self, Cloud};
@@ -18,7 +18,7 @@ use crate::cluster::Cluster;
 use crate::control_plane;
 use crate::error::BedError;
 use crate::layout::{ACCOUNT, ClusterLayout, Layout, REGION};
-use crate::world::{KEEP_LOGS, RESTART, Report, WorldOptions};
+use crate::world::{KEEP_LOGS, Report, WorldOptions};
 
 /// Who holds the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +31,7 @@ pub enum Holder {
 
 /// Must run on the main thread's runtime: the processes die with the thread that started them.
 pub async fn up(options: WorldOptions, holder: Holder) -> ExitCode {
-    let (restarts, mut to_restart) = mpsc::unbounded_channel();
-    let mut end = match End::watched(holder, restarts) {
+    let mut end = match End::watched(holder) {
         Ok(end) => end,
         Err(error) => return fail(holder, &BedError::io("watch for signals")(error)),
     };
@@ -42,7 +41,7 @@ pub async fn up(options: WorldOptions, holder: Holder) -> ExitCode {
     };
     let outcome = tokio::select! {
         () = end.comes() => Ok(()),
-        Err(error) = live(&layout, holder, &mut to_restart) => Err(error),
+        Err(error) = live(&layout, holder) => Err(error),
     };
 
     layout.processes.stop().await;
@@ -54,12 +53,8 @@ pub async fn up(options: WorldOptions, holder: Holder) -> ExitCode {
     outcome.map_or_else(|error| fail(holder, &error), |()| ExitCode::SUCCESS)
 }
 
-/// Starts the world and keeps it; starts those of its programs again that are named. Returns only when it cannot be kept.
-async fn live(
-    layout: &Layout,
-    holder: Holder,
-    to_restart: &mut mpsc::UnboundedReceiver<String>,
-) -> Result<std::convert::Infallible, BedError> {
+/// Starts the world and keeps it. Returns only when it cannot be kept.
+async fn live(layout: &Layout, holder: Holder) -> Result<std::convert::Infallible, BedError> {
     let begin = Instant::now();
     let clusters = layout.clusters()?;
     let sign_in = async {
@@ -85,19 +80,16 @@ async fn live(
             println!("Ctrl-C ends it and removes everything.");
         }
     }
-    let mut following = pin!(cloud::follow_instances(Aws::new(&cloud.url), admins));
-    loop {
-        tokio::select! {
-            error = layout.processes.any_failure() => {
-                // The program has its line from stdout and reads no more of them.
-                if holder == Holder::Program {
-                    eprintln!("{}", error.story());
-                }
-                return Err(error);
+    let following = pin!(cloud::follow_instances(Aws::new(&cloud.url), admins));
+    tokio::select! {
+        error = layout.processes.any_failure() => {
+            // The program has its line from stdout and reads no more of them.
+            if holder == Holder::Program {
+                eprintln!("{}", error.story());
             }
-            Some(name) = to_restart.recv() => layout.processes.restart(&name).await?,
-            never = &mut following => match never {},
+            Err(error)
         }
+        never = following => match never {},
     }
 }
 
@@ -146,14 +138,14 @@ struct Stdin {
 }
 
 impl End {
-    fn watched(holder: Holder, restarts: mpsc::UnboundedSender<String>) -> std::io::Result<Self> {
+    fn watched(holder: Holder) -> std::io::Result<Self> {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         let [interrupt, terminate, hangup] = kinds.map(signal);
         let stdin = Arc::new(Stdin::default());
         if holder == Holder::Program {
             // A thread of its own, not tokio's stdin: a read under way would hold up the end.
             let stdin = Arc::clone(&stdin);
-            std::thread::spawn(move || stdin.read_to_its_end(&restarts));
+            std::thread::spawn(move || stdin.read_to_its_end());
         }
         Ok(Self { signals: [interrupt?, terminate?, hangup?], stdin })
     }
@@ -174,13 +166,10 @@ impl End {
 }
 
 impl Stdin {
-    fn read_to_its_end(&self, restarts: &mpsc::UnboundedSender<String>) {
+    fn read_to_its_end(&self) {
         for line in std::io::stdin().lines().map_while(Result::ok) {
             if line == KEEP_LOGS {
                 self.keep_logs.store(true, Ordering::Relaxed);
-            } else if let Some(name) = line.strip_prefix(RESTART) {
-                // A world that ends has no use for it.
-                let _ = restarts.send(name.to_owned());
             }
         }
         self.closed.notify_one();

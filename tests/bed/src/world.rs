@@ -90,11 +90,6 @@ impl World {
     pub fn keep_logs(&self) {
         self.supervisor.tell(KEEP_LOGS);
     }
-
-    /// Has the supervisor kill a program of each cluster, such as `kube-apiserver`, and start it again. Waits for nothing.
-    pub fn restart(&self, program: &str) {
-        self.supervisor.tell(&format!("{RESTART}{program}"));
-    }
 }
 
 /// The child that owns the world's processes. Dropping it waits until nothing is left.
@@ -114,9 +109,6 @@ pub(crate) enum Report {
 
 /// What the supervisor is told on stdin when the logs of this world are wanted.
 pub(crate) const KEEP_LOGS: &str = "keep-logs";
-
-/// What it is told when a program is to be started again; the program's name follows.
-pub(crate) const RESTART: &str = "restart ";
 
 impl Supervisor {
     fn start(options: &WorldOptions) -> Result<(Self, Vec<Cluster>), BedError> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -20,7 +20,7 @@ use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tower::ServiceExt as _;
@@ -46,33 +46,22 @@ struct Eviction {
     body: String,
 }
 
-/// What it writes to stdout.
-#[derive(Debug, Serialize)]
-struct Done {
-    /// From the connection's first packet to the last answer.
-    with_connection_us: u128,
-    /// How often each status was answered, but 429.
-    answers: BTreeMap<u16, usize>,
-}
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
     let work: Work = serde_json::from_reader(io::stdin())?;
     let requests = work.evictions.iter().map(|eviction| request(&work, eviction)).collect::<Result<Vec<_>, _>>()?;
 
-    let begin = Instant::now();
     let connection = connect(&work).await?;
     let mut posts = JoinSet::new();
     for request in requests {
         posts.spawn(post(connection.clone(), request));
     }
-    let mut answers = BTreeMap::new();
+    // Count of each status but 429.
+    let mut answers: BTreeMap<u16, usize> = BTreeMap::new();
     while let Some(status) = posts.join_next().await {
         *answers.entry(status??).or_default() += 1;
     }
-    let with_connection_us = begin.elapsed().as_micros();
-
-    serde_json::to_writer(io::stdout(), &Done { with_connection_us, answers })?;
+    serde_json::to_writer(io::stdout(), &answers)?;
     Ok(())
 }
 

@@ -5,9 +5,5 @@ use serde_json::Value;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    // To time the start and the end of a process alone.
-    if std::env::var_os("SPILLWAY_EMPTY_ENDS").is_some() {
-        return Ok(());
-    }
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| Ok::<_, Error>(event.payload))).await
 }

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::outcome::{Init, InvocationError, Outcome};
 use super::process::FunctionProcess;
 use super::runtime_api::{Event, RuntimeApi, Signal, Verdict};
-use super::{Function, Killed, random, variables};
+use super::{Function, random, variables};
 
 #[derive(Debug)]
 pub(super) struct Environment {
@@ -27,7 +27,7 @@ pub(super) struct Environment {
     init: Init,
     /// Invocations so far.
     invocations: u64,
-    killed: watch::Receiver<Killed>,
+    killed: watch::Receiver<()>,
     _runtime_api: RuntimeApi,
 }
 
@@ -116,10 +116,6 @@ impl Environment {
         self.process.is_alive()
     }
 
-    pub(super) fn process_id(&self) -> u32 {
-        self.process.id()
-    }
-
     /// Between invocations. Lambda freezes the process as soon as it has asked for the next event.
     pub(super) fn rest(&mut self, freeze: bool) {
         if freeze {
@@ -181,14 +177,13 @@ impl Environment {
     /// Waits for what happens next. Refuses what has no place in this phase by itself.
     async fn step(&mut self, phase: Phase, task: Task<'_>) -> Step {
         let Task { request_id: current, begin, limit } = task;
-        let id = self.process.id();
         loop {
             let signal = tokio::select! {
                 // What the process said before it ended, or before the deadline, counts.
                 biased;
                 Some(signal) = self.signals.recv() => signal,
                 status = self.process.exit() => return Step::Failed(ended(current, status)),
-                () = until_killed(&mut self.killed, id) => return Step::Failed(ended(current, self.process.kill().await)),
+                () = until_killed(&mut self.killed) => return Step::Failed(ended(current, self.process.kill().await)),
                 () = tokio::time::sleep_until((begin + limit).into()) => {
                     return Step::Failed(InvocationError::timed_out(current, limit));
                 }
@@ -219,16 +214,10 @@ impl Environment {
     }
 }
 
-/// Waits until a process is to be killed.
-async fn until_killed(killed: &mut watch::Receiver<Killed>, id: u32) {
-    loop {
-        if killed.changed().await.is_err() {
-            return std::future::pending().await;
-        }
-        match *killed.borrow_and_update() {
-            Killed::One(other) if other != id => {}
-            Killed::All | Killed::One(_) => return,
-        }
+/// Waits until the processes that serve are to be killed.
+async fn until_killed(killed: &mut watch::Receiver<()>) {
+    if killed.changed().await.is_err() {
+        std::future::pending().await
     }
 }
 

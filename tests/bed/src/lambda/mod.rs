@@ -129,22 +129,13 @@ struct Function {
     idle: Mutex<Vec<Environment>>,
     roll: Roll,
     /// Tells the environments that serve to kill their processes.
-    kill: watch::Sender<Killed>,
+    kill: watch::Sender<()>,
     event_invoke_config: EventInvokeConfig,
     reserved_concurrency: Option<usize>,
     /// The executions that are free.
     free: Semaphore,
     /// How often none was.
     refused: watch::Sender<usize>,
-}
-
-/// Which of the processes that serve are killed.
-#[derive(Debug, Clone, Copy, Default)]
-enum Killed {
-    #[default]
-    All,
-    /// By its process id.
-    One(u32),
 }
 
 /// What an event is made from: JSON, or any text at all.
@@ -260,18 +251,7 @@ impl Lambda {
     /// Kills the processes that serve an invocation, as SIGKILL does at any moment. Their invocations
     /// fail as Lambda words it, and those of the queue are tried again.
     pub fn kill(&self) {
-        self.function.kill.send_replace(Killed::All);
-    }
-
-    /// The same for one of them, which `choose` picks by its place among so many. Answers whether there was one.
-    pub fn kill_one(&self, choose: impl FnOnce(usize) -> usize) -> bool {
-        let idle: Vec<u32> = self.idle().iter().map(Environment::process_id).collect();
-        let serving: Vec<u32> = self.process_ids().into_iter().filter(|id| !idle.contains(id)).collect();
-        let victim = (!serving.is_empty()).then(|| serving[choose(serving.len())]);
-        if let Some(id) = victim {
-            self.function.kill.send_replace(Killed::One(id));
-        }
-        victim.is_some()
+        self.function.kill.send_replace(());
     }
 
     /// Waits until so many attempts have found no free execution. It panics when they have not within a minute: a test

@@ -77,10 +77,6 @@ impl FunctionProcess {
         Ok(Self { child, id, frozen: false, output, watcher, roll, started })
     }
 
-    pub(super) fn id(&self) -> u32 {
-        self.id
-    }
-
     pub(super) fn freeze(&mut self) {
         if !self.frozen {
             self.frozen = true;

@@ -71,28 +71,6 @@ async fn a_process_that_is_killed_fails_its_invocation_and_the_next_start_is_col
 }
 
 #[tokio::test]
-async fn one_of_those_that_serve_is_killed_and_none_that_is_idle() {
-    let lambda = start(options());
-    lambda.invoke(json!({"do": "count"})).await.result.unwrap();
-    assert!(!lambda.kill_one(|_| 0), "none serves");
-    let [one, other] = [(); 2].map(|()| {
-        let serving = lambda.clone();
-        tokio::spawn(async move { serving.invoke(json!({"do": "hang"})).await })
-    });
-    while lambda.process_ids().len() < 2 {
-        tokio::task::yield_now().await;
-    }
-
-    assert!(lambda.kill_one(|serving| serving - 1));
-
-    let error = other.await.unwrap().result.unwrap_err();
-    assert!(error.message.ends_with("Runtime exited with error: signal: killed"), "{error}");
-    assert!(!one.is_finished(), "it was not meant");
-    lambda.kill();
-    one.await.unwrap().result.unwrap_err();
-}
-
-#[tokio::test]
 async fn a_process_past_its_deadline_is_killed() {
     let timeout = Duration::from_secs(15);
     let lambda = start(LambdaOptions { timeout, ..options() });
