@@ -246,15 +246,19 @@ mod tests {
     #[test]
     fn ratio_to_before_is_of_one_round() {
         let mut results = results();
-        let before: Vec<Run> = results.of(FULL_NODE, Tool::Spillway).cloned().collect();
-        results.runs.extend(before.into_iter().map(|mut run| {
+        let times = |run: &Run, seconds: f64| Some(seconds * to_f64(run.round + 1));
+        let mut before: Vec<Run> = results.of(FULL_NODE, Tool::Spillway).cloned().collect();
+        for run in &mut before {
             run.tool = Tool::Before;
-            run.figures.last_eviction_s = Some(0.15);
-            run
-        }));
+            run.figures.last_eviction_s = times(run, 0.15);
+        }
+        for run in &mut results.runs {
+            run.figures.last_eviction_s = times(run, 0.3);
+        }
+        results.runs.extend(before);
         let rows = against_before(&results);
         let row = rows.iter().find(|row| row.what.contains("last eviction")).expect("a row");
-        assert_eq!((row.measured.as_str(), row.verdict), ("2.00 ×", Verdict::Missed));
+        assert_eq!((row.interval.as_str(), row.verdict), ("2.00 to 2.00", Verdict::Missed));
         let row = rows.iter().find(|row| row.what.contains("requests")).expect("a row");
         assert_eq!((row.measured.as_str(), row.verdict), ("1.00 ×", Verdict::Met));
     }

@@ -1,25 +1,27 @@
 """A release needs a recent measurement by the present bench. Dates are given: no test depends on the day."""
 
 import unittest
-from datetime import date
+from datetime import date, timedelta
 
 from release_bundle import measured
 from release_bundle.errors import ReleaseError
 
-GOOD = {"date": "2030-01-01", "sources": "0123456789ab", "commit": "commit ba9876543210"}
+DAY = date(2030, 1, 1)
+LAST_DAY = DAY + timedelta(days=measured.MOST_DAYS)
+GOOD = {"date": str(DAY), "sources": "0123456789ab", "commit": "commit ba9876543210"}
 PRESENT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Measured(unittest.TestCase):
-    def refused(self, words: str, today: date = date(2030, 3, 2), present: str = PRESENT, **changed: str) -> None:
+    def refused(self, words: str, today: date = LAST_DAY, present: str = PRESENT, **changed: str) -> None:
         with self.assertRaisesRegex(ReleaseError, words):
             measured.check(GOOD | changed, today, present)
 
     def test_recent_page_of_the_present_bench_passes(self) -> None:
-        measured.check(GOOD, date(2030, 3, 2), PRESENT)
+        measured.check(GOOD, LAST_DAY, PRESENT)
 
     def test_old_page_is_refused_with_its_age(self) -> None:
-        self.refused("is 61 days old, of at most 60: `make bench`", today=date(2030, 3, 3))
+        self.refused(rf"is {measured.MOST_DAYS + 1} days old.*: `make bench`", today=LAST_DAY + timedelta(days=1))
 
     def test_page_of_another_bench_is_refused(self) -> None:
         self.refused("other sources", present="f" * 40)

@@ -69,8 +69,18 @@ impl Account {
         let outcome = self.lambda.invoke(&sample("doctor")).await;
         let report = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error:?} {outcome:#?}"));
         let checks = report["checks"].as_array().expect("checks").iter();
-        let of_account =
-            ["clusters", "dry-run", "aws-rights", "rules", "drainers", "concurrency", "hooks", "sign-in", "nth"];
+        let of_account = [
+            "clusters",
+            "dry-run",
+            "aws-rights",
+            "rules",
+            "event-sources",
+            "drainers",
+            "concurrency",
+            "hooks",
+            "sign-in",
+            "nth",
+        ];
         let findings = checks
             .filter(|check| of_account.iter().any(|id| check["id"] == *id))
             .flat_map(|check| check["findings"].as_array().into_iter().flatten());
@@ -110,7 +120,17 @@ async fn each_thing_that_is_broken_in_the_account_is_found_and_named() {
     assert!(aws.take_deliveries(key).await.expect("deliveries").is_empty(), "the function was not invoked");
     assert!(aws.failures().await.expect("the queue").is_empty());
 
+    foreign_event_source(account.world).await;
     what_the_settings_leave_out(account.world).await;
+}
+
+/// A queue of somebody invokes the function by an event source mapping.
+async fn foreign_event_source(world: &World) {
+    let account = Account::set_with("doctor-mapped", &WANTED).await;
+    let queue = "arn:aws:sqs:us-east-1:999999999999:theirs";
+    world.aws_side().create_mapping("doctor-mapped", queue).await.expect("a mapping");
+    let found = account.findings().await;
+    assert!(found.len() == 1 && found[0].starts_with("fail foreign-event-source event source mapping "), "{found:?}");
 }
 
 /// The cluster that was made last, and spot interruptions.
@@ -161,6 +181,7 @@ async fn rights_that_are_missing(account: &Account) {
         ("events", "ListRules", vec!["unknown rules-unknown"]),
         ("events", "ListTargetsByRule", vec!["unknown rules-unknown"]),
         ("lambda", "GetAccountSettings", vec!["unknown concurrency-unknown"]),
+        ("lambda", "ListEventSourceMappings", vec!["unknown event-sources-unknown"]),
         ("scheduler", "ListSchedules", vec!["fail aws-right-missing"]),
         ("scheduler", "GetSchedule", vec!["fail aws-right-missing"]),
         ("scheduler", "UpdateSchedule", vec!["fail aws-right-missing"]),
@@ -180,13 +201,7 @@ async fn rights_that_are_missing(account: &Account) {
         tried.insert(format!("{service}:{action}"));
     }
     // It would make a schedule; one is called with a setting only; and where a cluster is gets remembered for bad hours only.
-    let not_found = [
-        "scheduler:CreateSchedule",
-        "autoscaling:DescribeTags",
-        "lambda:ListEventSourceMappings",
-        "ssm:GetParameter",
-        "ssm:PutParameter",
-    ];
+    let not_found = ["scheduler:CreateSchedule", "autoscaling:DescribeTags", "ssm:GetParameter", "ssm:PutParameter"];
     tried.extend(not_found.map(str::to_owned));
     assert_eq!(tried, spillway_e2e::allowed_calls(), "every right is tried");
 }

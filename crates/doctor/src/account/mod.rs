@@ -5,6 +5,7 @@
 //! * `rights`: each AWS call of a drain, made so that it changes nothing
 //! * `bus`, `pattern`: the rules that match our notices
 //! * `rules`: whether ours are there and enabled (pure)
+//! * `event_sources`: the event source mappings of the function
 //! * `groups`: the Auto Scaling groups with nodes in our clusters
 //! * `hooks`: whether they wait for us, and for how long (pure)
 //! * `karpenter`: whether it has nodes
@@ -13,6 +14,7 @@
 mod bus;
 mod drainers;
 mod dry_run;
+mod event_sources;
 mod groups;
 mod hooks;
 mod karpenter;
@@ -42,10 +44,11 @@ pub(super) async fn checks(
     invocation: &Invocation,
     end: Instant,
 ) -> Vec<Check> {
-    let Context { settings, ec2, autoscaling, eventbridge, .. } = context;
+    let Context { settings, ec2, autoscaling, eventbridge, itself, .. } = context;
     let (function, region) = (unqualified(&invocation.function), invocation.home.region.as_str());
-    let (rules, groups, karpenter) = tokio::join!(
+    let (rules, event_sources, groups, karpenter) = tokio::join!(
         bus::rules(eventbridge, end),
+        event_sources::look(itself, region, end),
         groups::of(autoscaling, clusters, end),
         karpenter::look(ec2, asked_until(end))
     );
@@ -57,7 +60,7 @@ pub(super) async fn checks(
         dry_run::look(settings),
         rights::look(context, some_group, invocation, end).await,
     ];
-    checks.push(about_rules(&rules, settings, invocation));
+    checks.extend([about_rules(&rules, settings, invocation), event_sources]);
     if let Ok(rules) = &rules {
         let groups = groups.as_deref().unwrap_or_default();
         // Without the right nothing works, and the check of the rights says so.

@@ -20,15 +20,13 @@ pub struct Itself {
     mappings: String,
 }
 
-/// From where Lambda fetches messages for the function.
+/// Event source mapping of the function.
 #[derive(Debug)]
 pub struct Mapping {
-    /// Its UUID.
+    /// UUID.
     pub id: String,
-    /// The ARN of the queue.
-    pub source: String,
-    /// `Enabled`, or another of Lambda's states.
-    pub state: String,
+    /// ARN of the queue or stream, which a Kafka cluster of one's own does not have.
+    pub source: Option<String>,
 }
 
 impl Itself {
@@ -58,14 +56,13 @@ impl Itself {
         limit.ok_or_else(|| CallError::unanswered(ACCOUNT_SETTINGS, "the answer has no limit"))
     }
 
-    /// What Lambda fetches messages from for the function: its event source mappings. It has fewer than a page of them.
+    /// Returns the event source mappings of the function: the first page of them.
     pub async fn mappings(&self) -> Result<Vec<Mapping>, CallError> {
         let answer = self.caller.json(&get(MAPPINGS, &self.mappings)).await?;
         let all = answer["EventSourceMappings"].as_array();
         let all = all.ok_or_else(|| CallError::unanswered(MAPPINGS, "the answer has no list of mappings"))?;
-        let text = |mapping: &Value, key: &str| mapping[key].as_str().unwrap_or_default().to_owned();
-        let read =
-            |one| Mapping { id: text(one, "UUID"), source: text(one, "EventSourceArn"), state: text(one, "State") };
+        let text = |mapping: &Value, key: &str| mapping[key].as_str().map(str::to_owned);
+        let read = |one| Mapping { id: text(one, "UUID").unwrap_or_default(), source: text(one, "EventSourceArn") };
         Ok(all.iter().map(read).collect())
     }
 
