@@ -79,6 +79,7 @@ pub(crate) enum FindingId {
     GracePeriodTooLong,
     DoNotDisrupt,
     TagWithoutLabel,
+    PlannedTaintLeft,
     NotAllPodsListed,
 }
 
