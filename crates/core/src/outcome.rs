@@ -11,7 +11,7 @@ use spillway_receipt::{Ending, HookRecord, HookState};
 
 use crate::decision::Reason;
 use crate::node::node_claim::HandedOver;
-use crate::node::pace::Obstacle;
+use crate::node::pace::OtherDrains;
 use crate::node::uncordon::UncordonResult;
 pub use drain::DrainOutcome;
 pub use uncordon::UncordonOutcome;
@@ -36,7 +36,7 @@ pub enum Outcome {
         instance: InstanceId,
         starts: Option<Timestamp>,
         begins: Timestamp,
-        gives_way_to: Option<Obstacle>,
+        gives_way_to: Option<OtherDrains>,
         uncordoned: UncordonResult,
     },
     /// Each instance of the notice gets an invocation of its own.
@@ -285,10 +285,7 @@ mod tests {
         let until = "postponed until 2026-12-24T02:04:00Z, because";
         let given_back = "; node n-1 is given back until then";
         let drains = "so many other nodes of its group and zone are being drained: 5";
-        assert_eq!(postponed(Some(Obstacle::Drains { others: 5 })), format!("{begins} {until} {drains}{given_back}"));
-        let not_ready = Some(Obstacle::NotReady { not_ready: 9, nodes: 20 });
-        let why = "9 of the 20 nodes of its zone are not Ready";
-        assert_eq!(postponed(not_ready), format!("{begins} {until} {why}{given_back}"));
+        assert_eq!(postponed(Some(OtherDrains(5))), format!("{begins} {until} {drains}{given_back}"));
         let drained = "; node n-1, which was drained for it, is given back until then";
         assert_eq!(postponed(None), format!("{begins} scheduled for 2026-12-24T02:04:00Z{drained}"));
     }

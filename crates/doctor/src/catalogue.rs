@@ -82,6 +82,7 @@ pub(crate) enum FindingId {
     GracePeriodTooLong,
     DoNotDisrupt,
     TagWithoutLabel,
+    PlannedTaintLeft,
     NotAllPodsListed,
 }
 

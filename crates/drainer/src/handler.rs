@@ -17,6 +17,7 @@ use tracing::Instrument as _;
 
 use crate::actions::identify::{Identified, identify};
 use crate::actions::lifecycle::{Stage, last_answer};
+use crate::actions::postpone::Postponement;
 use crate::actions::undo_check::{self, DueCheck};
 use crate::actions::{self, Next};
 use crate::aws::lifecycle::LifecycleAction;
@@ -246,7 +247,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
         Decision::Undo => actions::uncordon::uncordon(context, target, record).await.map(Next::Done),
         Decision::OutOfService => actions::out_of_service::out_of_service(context, target, record).await,
         Decision::Postpone(begins) => {
-            actions::postpone::postpone(context, target, begins, None, record).await.map(Next::Done)
+            actions::postpone::postpone(context, target, begins, Postponement::Scheduled, record).await.map(Next::Done)
         }
     }
 }

@@ -10,7 +10,6 @@ mod selector;
 mod table;
 mod values;
 
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use kube_core::Selector;
@@ -52,8 +51,6 @@ pub struct Settings {
     pub hook_max_wait: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub maintenance_lead: Duration,
-    /// How many nodes of a cluster, group and zone drain for maintenance at once; absent: any number.
-    pub maintenance_at_once: Option<NonZeroUsize>,
     /// Which taints a node gets.
     pub taints: Taints,
     /// What load balancers are told of the node, and whether a hook waits for them.
@@ -93,7 +90,6 @@ impl Settings {
             hooks_without_node: reader.read(table::HOOKS_WITHOUT_NODE, values::hooks_without_node),
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, 60..=172_800)),
             maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 10..=172_800)),
-            maintenance_at_once: reader.read(table::MAINTENANCE_AT_ONCE, values::at_once),
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),
             node_events: reader.read(table::NODE_EVENTS, values::flag),

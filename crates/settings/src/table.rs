@@ -46,15 +46,8 @@ pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
     name: "SPILLWAY_MAINTENANCE_LEAD_S",
     default: "3600",
     accepted: "a whole number of seconds from 10 to 172800 (48 hours, as long as a drain may go on)",
-    meaning: "how long before scheduled maintenance drains begin. Those of one notice [begin one after the other]\
-              (notices.md#the-pace)",
-};
-pub(crate) const MAINTENANCE_AT_ONCE: Setting = Setting {
-    name: "SPILLWAY_MAINTENANCE_AT_ONCE",
-    default: "5",
-    accepted: "a whole number from 0 to 1000",
-    meaning: "how many nodes of a cluster, Auto Scaling group and zone [drain for maintenance at once]\
-              (notices.md#the-pace); `0`: no limit",
+    meaning: "how long before scheduled maintenance drains begin. [Five nodes](notices.md#the-pace) of a cluster, group and \
+              zone drain at once",
 };
 pub(crate) const HOOKS_WITHOUT_NODE: Setting = Setting {
     name: "SPILLWAY_HOOKS_WITHOUT_NODE",
@@ -136,7 +129,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
     meaning: "whether to touch nothing and only say what would have been done",
 };
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 18] = [
+pub(crate) const SETTINGS: [Setting; 17] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -150,7 +143,6 @@ pub(crate) const SETTINGS: [Setting; 18] = [
     HOOKS_WITHOUT_NODE,
     HOOK_MAX_WAIT,
     MAINTENANCE_LEAD,
-    MAINTENANCE_AT_ONCE,
     TAINTS,
     LOAD_BALANCERS,
     NODE_EVENTS,

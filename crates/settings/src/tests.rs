@@ -34,7 +34,6 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE"),
         ("SPILLWAY_HOOK_MAX_WAIT_S", "60"),
         ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
-        ("SPILLWAY_MAINTENANCE_AT_ONCE", "0"),
         ("SPILLWAY_TAINTS", "out-of-service,nth"),
         ("SPILLWAY_LOAD_BALANCERS", "wait"),
         ("SPILLWAY_NODE_EVENTS", "true"),

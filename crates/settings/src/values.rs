@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -233,12 +232,6 @@ pub(super) fn flag(value: &str) -> Accepted<bool> {
 pub(super) fn seconds(value: &str, accepted: RangeInclusive<u64>) -> Accepted<Duration> {
     let seconds: u64 = value.parse().ok()?;
     accepted.contains(&seconds).then(|| Duration::from_secs(seconds))
-}
-
-/// How many drains at once; none is any number.
-pub(super) fn at_once(value: &str) -> Accepted<Option<NonZeroUsize>> {
-    let limit: usize = value.parse().ok()?;
-    (limit <= 1000).then(|| NonZeroUsize::new(limit))
 }
 
 /// Names that EKS takes for a cluster: up to 100 letters, digits, `-` and `_`.

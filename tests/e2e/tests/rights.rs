@@ -185,12 +185,7 @@ fn roles(world: &World) -> Api<ClusterRole> {
 }
 
 /// The roles in deploy/.
-const ROLES: [&str; 4] = [
-    "spillway",
-    "spillway-disruption-target",
-    "spillway-node-events",
-    "spillway-karpenter",
-];
+const ROLES: [&str; 4] = ["spillway", "spillway-disruption-target", "spillway-node-events", "spillway-karpenter"];
 
 async fn all_rights(world: &World) -> BTreeSet<String> {
     let mut all = BTreeSet::new();

@@ -346,6 +346,17 @@ impl Plan {
         self.managed.iter().any(|number| instance_id(*number) == instance)
     }
 
+    /// After which time the maintenance starts that is all that happens, and the lead of its drains, if that is an hour or more.
+    pub(crate) fn planned(&self) -> Option<(Duration, Duration)> {
+        let lead = Duration::from_secs(self.setting("SPILLWAY_MAINTENANCE_LEAD_S")?.parse().ok()?);
+        let start = |one: &Interruption| match one.cause {
+            Cause::Maintenance { starts_after, .. } => Some(starts_after),
+            _ => None,
+        };
+        let starts: Option<Vec<_>> = self.interruptions.iter().map(start).collect();
+        Some((starts?.into_iter().min()?, lead)).filter(|_| Duration::from_hours(1) <= lead)
+    }
+
     /// Whether nothing may be changed.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.setting("SPILLWAY_DRY_RUN") == Some("true")

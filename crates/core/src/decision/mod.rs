@@ -22,7 +22,9 @@ use behind::is_over;
 pub use plausible::{implausible, of_another_group};
 pub use reason::{Reason, Refusal};
 pub use switch::{Switch, switch_of};
-pub use times::{Brake, REBALANCE_WINDOW, begins, brake, first_check, follows_a_claim, look_again, next_check, next_turn};
+pub use times::{
+    REBALANCE_WINDOW, begins, first_check, follows_a_claim, look_again, next_check, next_turn, pace_ends, planned_start,
+};
 
 /// EKS' own hook on the groups that it manages.
 pub const HOOK_OF_EKS: &str = "Terminate-LC-Hook";

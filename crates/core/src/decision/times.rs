@@ -1,20 +1,20 @@
 //! When: what begins later than its notice comes, and when it is looked whether a node may be given back. Pure.
 
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::undo_check::UndoCheck;
-use spillway_notice::{Deadline, InstanceId, Kind, Notice};
+use spillway_notice::{Deadline, Kind, Notice};
 use spillway_settings::Settings;
 
 /// How long a rebalance recommendation drains or cordons a node.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
 /// A drain of a rebalance recommendation has ended by then, and a late one too (`LEAST_WINDOW`).
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
-/// At least so long before maintenance starts nothing brakes its drain any more: pods have their grace, and budgets work.
-const UNBRAKED: SignedDuration = SignedDuration::from_mins(10);
-/// How long a drain that had to give way waits at least until it tries again, and by how much more at most.
+/// Time before the start of maintenance in which no drain waits for its turn, beside the grace of its pods: budgets let pods go,
+/// volumes are detached, and EventBridge Scheduler may be a minute late.
+const RESERVE: SignedDuration = SignedDuration::from_mins(10);
+/// Pause until a drain that waits for its turn looks again.
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
 /// How long it takes from one look at a node that is to come back to the next.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
@@ -24,60 +24,32 @@ const MOST_CHECKS: u32 = 144;
 /// is updated is away for minutes.
 const MOST_TRIES: u32 = 6;
 
-/// When to begin: at once, but for what is announced weeks ahead. That begins within the first half of its lead, each instance
-/// at its own time, so that those of one notice begin one after the other.
+/// When to begin: at once, but for what is announced weeks ahead.
 pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
-    let Some((starts, lead)) = ahead(notice, settings) else { return Timestamp::MIN };
-    let spread = (lead / 2).min(lead - unbraked(lead));
-    starts.saturating_sub(lead - offset(&notice.instance, spread)).unwrap_or(Timestamp::MIN)
+    let Some(starts) = planned_start(notice) else { return Timestamp::MIN };
+    let lead = SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX);
+    starts.saturating_sub(lead).unwrap_or(Timestamp::MIN)
 }
 
-/// What keeps a drain that can wait from beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Brake {
-    /// How many nodes of a cluster, group and zone may drain at once.
-    pub at_once: NonZeroUsize,
-    /// From when on nothing keeps it from beginning.
-    pub until: Timestamp,
-}
-
-/// The brake of announced maintenance. `None`: no setting wants one, the maintenance's start is past, or it is another notice.
-pub fn brake(notice: &Notice, settings: &Settings) -> Option<Brake> {
-    let (starts, lead) = ahead(notice, settings)?;
-    let until = starts.saturating_sub(unbraked(lead)).unwrap_or(Timestamp::MIN);
-    Some(Brake { at_once: settings.maintenance_at_once?, until })
-}
-
-/// When a drain tries again to begin that had to give way to others: in three to six minutes, and in time.
-pub fn next_turn(notice: &Notice, braked_until: Timestamp, now: Timestamp) -> Timestamp {
-    let pause = TURN_AFTER + offset(&notice.instance, TURN_AFTER);
-    now.saturating_add(pause).unwrap_or(Timestamp::MAX).min(braked_until)
-}
-
-/// When announced maintenance starts, and the lead of its drain.
-fn ahead(notice: &Notice, settings: &Settings) -> Option<(Timestamp, SignedDuration)> {
+/// When the maintenance starts, if it is planned. Past its start it is not.
+pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     match (notice.kind, notice.deadline) {
-        (Kind::Maintenance, Deadline::Hard(starts)) => {
-            Some((starts, SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX)))
-        }
+        (Kind::Maintenance, Deadline::Hard(starts)) => Some(starts),
         _ => None,
     }
 }
 
-/// The end of a lead, in which nothing brakes.
-fn unbraked(lead: SignedDuration) -> SignedDuration {
-    (lead / 4).max(UNBRAKED).min(lead)
+/// When a drain begins at the latest, whatever the pace, if the pods of its node have that grace period at most. A pod that a budget
+/// blocks is forced after half of the window at the earliest: twice its grace leaves it all of it.
+pub fn pace_ends(starts: Timestamp, longest_grace: Duration) -> Timestamp {
+    let grace = SignedDuration::try_from(longest_grace).unwrap_or(SignedDuration::MAX);
+    let time = grace.checked_mul(2).and_then(|time| time.checked_add(RESERVE)).unwrap_or(SignedDuration::MAX);
+    starts.saturating_sub(time).unwrap_or(Timestamp::MIN)
 }
 
-/// The instance's own part of a time, in whole seconds: the same in each invocation, and another for most other instances. What a sum of their
-/// characters hardly tells apart (FNV-1a) is mixed once more (as `MurmurHash3` ends).
-fn offset(instance: &InstanceId, of: SignedDuration) -> SignedDuration {
-    let sum = instance
-        .as_str()
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    let mixed = (sum ^ (sum >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    SignedDuration::from_secs((of * i32::from(u16::try_from(mixed >> 48).unwrap_or(0)) / 65_536).as_secs())
+/// When a drain that waits for its turn looks again: in some minutes, and before its pace ends.
+pub fn next_turn(pace_ends: Timestamp, now: Timestamp) -> Timestamp {
+    now.saturating_add(TURN_AFTER).unwrap_or(Timestamp::MAX).min(pace_ends)
 }
 
 /// When to look for the first time whether a node that was taken out for such a notice may be given back.
@@ -116,8 +88,6 @@ pub fn follows_a_claim(kind: Kind) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use serde_json::Value;
     use spillway_notice::Maintenance;
 
@@ -133,57 +103,30 @@ mod tests {
         }
     }
 
-    /// The same for the instance of that number.
-    fn of_instance(number: u32) -> Notice {
-        let instance = InstanceId::parse(&format!("i-{number:017x}")).unwrap();
-        Notice { instance, ..notice(Kind::Maintenance, false) }
-    }
-
     #[test]
     fn maintenance_begins_its_lead_before_it_starts_and_all_else_at_once() {
         let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "600")]);
         assert_eq!(begins(&notice(Kind::Maintenance, false), &settings), at("2026-12-24T02:50:00Z"));
         assert_eq!(begins(&notice(Kind::Spot, false), &settings), Timestamp::MIN);
-        assert_eq!(brake(&notice(Kind::Spot, false), &settings), None);
+        assert_eq!(planned_start(&notice(Kind::Maintenance, false)), Some(at("2026-12-24T03:00:00Z")));
+        assert_eq!(planned_start(&notice(Kind::Spot, false)), None);
+        let past = Notice { deadline: Deadline::Unknown, ..notice(Kind::Maintenance, false) };
+        assert_eq!(planned_start(&past), None);
     }
 
     #[test]
-    fn the_drains_of_one_maintenance_begin_in_the_first_half_of_the_lead_and_not_together() {
-        let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "3600")]);
-        let begins: Vec<_> = (0..40).map(|n| begins(&of_instance(n), &settings)).collect();
-        let (first, last) = (*begins.iter().min().unwrap(), *begins.iter().max().unwrap());
-        assert!(at("2026-12-24T02:00:00Z") <= first && last < at("2026-12-24T02:30:00Z"), "{first} to {last}");
-        let most = begins
-            .iter()
-            .map(|from| begins.iter().filter(|at| **at >= *from && at.duration_since(*from).as_mins() < 3).count());
-        assert!(most.max().unwrap() <= 10, "of forty no more than ten within three minutes of the thirty");
-        assert_eq!(super::begins(&of_instance(7), &settings), begins[7], "each time the same");
-        assert_eq!(begins[7], at("2026-12-24T02:19:13Z"), "and in each version, for an update finds the schedule");
+    fn pace_leaves_twice_the_longest_grace_and_ten_minutes() {
+        let ends = |grace_s| pace_ends(at("2026-12-24T03:00:00Z"), Duration::from_secs(grace_s));
+        assert_eq!(ends(0), at("2026-12-24T02:50:00Z"));
+        assert_eq!(ends(1200), at("2026-12-24T02:10:00Z"));
+        assert_eq!(ends(u64::MAX), Timestamp::MIN);
     }
 
     #[test]
-    fn nothing_brakes_in_the_last_quarter_of_the_lead_nor_in_the_last_ten_minutes() {
-        let until = |lead: &str| {
-            let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", lead)]);
-            let notice = notice(Kind::Maintenance, false);
-            let until = brake(&notice, &settings).unwrap().until;
-            assert!(begins(&notice, &settings) <= until, "{lead}");
-            (until, next_turn(&notice, until, until - SignedDuration::from_secs(1)))
-        };
-        for (lead, time) in [("7200", "02:30"), ("3600", "02:45"), ("900", "02:50"), ("600", "02:50"), ("60", "02:59")]
-        {
-            let time = at(&format!("2026-12-24T{time}:00Z"));
-            assert_eq!(until(lead), (time, time), "{lead}");
-        }
-    }
-
-    #[test]
-    fn a_drain_that_gave_way_tries_again_in_three_to_six_minutes_and_not_with_all_others() {
+    fn waiting_drain_looks_again_after_three_minutes_but_before_its_pace_ends() {
         let now = at("2026-12-24T02:00:00Z");
-        let turns = (0..40).map(|n| next_turn(&of_instance(n), Timestamp::MAX, now).duration_since(now).as_secs());
-        let turns: BTreeSet<_> = turns.collect();
-        assert!(turns.iter().all(|after_s| (180..360).contains(after_s)), "{turns:?}");
-        assert!(turns.len() > 30, "{turns:?}");
+        assert_eq!(next_turn(Timestamp::MAX, now), at("2026-12-24T02:03:00Z"));
+        assert_eq!(next_turn(at("2026-12-24T02:01:00Z"), now), at("2026-12-24T02:01:00Z"));
     }
 
     #[test]

@@ -119,11 +119,17 @@ fn disposition(pod: &Pod) -> Disposition {
 
 /// Of these pods those that have to leave.
 pub fn that_leave(pods: &[Pod]) -> Vec<PodName> {
-    let has_to_leave = |disposition: &Disposition| match disposition {
-        Disposition::Leaves | Disposition::DoNotDisrupt(_) | Disposition::Leaving { .. } => true,
-        Disposition::Stays(_) | Disposition::Stopped => false,
-    };
-    pods.iter().filter_map(plan).filter(|pod| has_to_leave(&pod.disposition)).map(|pod| pod.name).collect()
+    pods.iter().filter_map(plan).filter(Planned::has_to_leave).map(|pod| pod.name).collect()
+}
+
+impl Planned {
+    /// Returns `true` if the pod does not stay on its node.
+    pub fn has_to_leave(&self) -> bool {
+        match self.disposition {
+            Disposition::Leaves | Disposition::DoNotDisrupt(_) | Disposition::Leaving { .. } => true,
+            Disposition::Stays(_) | Disposition::Stopped => false,
+        }
+    }
 }
 
 fn has_mirror_annotation(pod: &Pod) -> bool {

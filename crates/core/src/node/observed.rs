@@ -78,7 +78,9 @@ impl Claimant<'_> {
 
     /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
     pub fn looks_first(&self) -> bool {
-        self.reboots || self.only_goes_on || self.has_claimed() || !self.selector.selects_all()
+        // A node that has waited for its turn has a taint of ours.
+        let has_waited = self.annotation.pace.is_some();
+        self.reboots || self.only_goes_on || self.has_claimed() || has_waited || !self.selector.selects_all()
     }
 }
 
@@ -184,10 +186,18 @@ impl Free {
         if taint.is_some() && seen.taints.is_empty() {
             patch.test(&["spec", "taints"], Value::Null);
         }
+        // The node need not wait for its turn any more.
+        let planned = seen.taints.iter().position(|taint| taint.key == taint::PLANNED).map(|at| at.to_string());
+        if let Some(at) = &planned {
+            patch.test(&["spec", "taints", at, "key"], taint::PLANNED);
+        }
         patch.test(&["spec", "unschedulable"], seen.cordoned.then_some(true));
 
         if !seen.cordoned {
             patch.add(&["spec", "unschedulable"], true);
+        }
+        if let Some(at) = &planned {
+            patch.remove(&["spec", "taints", at]);
         }
         match taint {
             // Put at the end of the list, whatever is in it by now: nobody's taint is lost.

@@ -1,100 +1,88 @@
-//! The pace of drains for maintenance: whether one goes on that has claimed its node, beside those of the same group
-//! and zone. Pure.
+//! The pace of planned maintenance: how many nodes of one Auto Scaling group and zone drain at once. Pure.
 //!
-//! Each claims first and looks then. So of any drains that go on at once the one that claimed last has seen all others: there
-//! are never more than the limit, whatever the clocks say. The order of the claims only says who gives way.
+//! A drain lists the claims of its zone before its own claim, and again after it. Of drains that claim at once the last one finds
+//! the claims of all others. So never more than the limit go on, even where clocks differ. The order of the claims, by time and
+//! name, decides only which claim is taken back.
 
 use std::fmt;
-use std::num::NonZeroUsize;
 
 use jiff::Timestamp;
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Node;
+use kube_core::ResourceExt as _;
+use serde_json::{Value, json};
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation, Pace};
+use super::labels::IGNORE;
 use super::observed::ObservedNode;
 use super::patch::Operations;
+use super::taint;
 
-/// The nodes of a zone.
+/// How many nodes of a cluster, Auto Scaling group and zone drain for planned maintenance at once.
+pub const LIMIT: usize = 5;
+
+/// The claims for planned maintenance on the cordoned nodes of a zone.
 #[derive(Debug, Default)]
-pub struct Zone {
-    nodes: usize,
-    /// Those that are not Ready.
-    not_ready: Vec<String>,
-    /// Those with a claim that has a pace, and until when it holds.
-    paced: Vec<(String, Option<Timestamp>, Pace)>,
-}
+pub struct Claims(Vec<(String, Pace)>);
+
+/// The order in which claims are taken back: the last first.
+type Place<'a> = (Timestamp, &'a str);
 
 /// What a drain does that has claimed its node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It goes on.
+    /// The drain begins.
     Now,
-    /// It looks again: those behind it are about to give way.
-    Soon(Obstacle),
-    /// It gives way, or waits.
-    Later(Obstacle),
+    /// The drain looks again: later claims are about to be taken back.
+    Soon(OtherDrains),
+    /// The claim is taken back.
+    Later(OtherDrains),
 }
 
-/// What a drain gives way to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Obstacle {
-    /// So many others of its group and zone.
-    Drains { others: usize },
-    /// So many nodes of its zone are not Ready.
-    NotReady { not_ready: usize, nodes: usize },
-}
+/// The number of other nodes of a group and zone that are being drained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OtherDrains(pub usize);
 
-impl fmt::Display for Obstacle {
+impl fmt::Display for OtherDrains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Drains { others } => {
-                write!(f, "so many other nodes of its group and zone are being drained: {others}")
-            }
-            Self::NotReady { not_ready, nodes } => {
-                write!(f, "{not_ready} of the {nodes} nodes of its zone are not Ready")
-            }
-        }
+        write!(f, "so many other nodes of its group and zone are being drained: {}", self.0)
     }
 }
 
-impl Zone {
-    /// Adds a node, and its claim if it has one that counts.
-    pub fn add(&mut self, name: &str, is_ready: bool, claim: Option<ClaimAnnotation>) {
-        self.nodes += 1;
-        if !is_ready {
-            self.not_ready.push(name.to_owned());
-        }
-        if let Some(ClaimAnnotation { pace: Some(pace), until, .. }) = claim {
-            self.paced.push((name.to_owned(), until, pace));
+impl Claims {
+    /// Adds the claim of a node, if its drain goes on. Past its start nobody drains for a maintenance by its pace.
+    pub fn add(&mut self, node: &Node, now: Timestamp) {
+        let claim = ObservedNode::of(node).claim();
+        if let Some(ClaimAnnotation { pace: Some(pace), until, .. }) = claim
+            && !pace.over
+            && until.is_none_or(|until| now < until)
+        {
+            self.0.push((node.name_any(), pace));
         }
     }
 
-    /// Whether the drain of that node begins now or gives way. A node whose instance goes has no pace and never gives way. Nor does a
-    /// node that is not Ready: its pods do not run.
-    pub fn turn(&self, node: &str, at_once: NonZeroUsize, now: Timestamp) -> Turn {
-        let at_once = at_once.get();
-        let Some((_, _, own)) = self.paced.iter().find(|(name, ..)| name == node) else { return Turn::Now };
-        if self.not_ready.iter().any(|name| name == node) {
-            return Turn::Now;
-        }
-        let (not_ready, nodes) = (self.not_ready.len(), self.nodes);
-        if not_ready > at_once.max(nodes / 10) {
-            return Turn::Later(Obstacle::NotReady { not_ready, nodes });
-        }
-        // Whoever claimed a node whose time has come has been killed, or waits for what the node was drained for.
-        let others = self.paced.iter().filter(|(name, until, pace)| {
-            let goes_on = !pace.over && until.is_none_or(|until| now < until);
-            goes_on && name != node && pace.group == own.group
-        });
-        let others: Vec<_> = others.map(|(name, _, pace)| (pace.claimed, name.as_str())).collect();
-        let obstacle = Obstacle::Drains { others: others.len() };
-        let ahead = others.iter().filter(|other| **other < (own.claimed, node)).count();
-        match (others.len() < at_once, ahead < at_once) {
+    /// The drains that keep a node of that group from being claimed.
+    pub fn before_claim(&self, node: &str, group: Option<&str>) -> Option<OtherDrains> {
+        let others = self.others(node, group).count();
+        (LIMIT <= others).then_some(OtherDrains(others))
+    }
+
+    /// The turn of a node that is claimed. A node without a claim for planned maintenance waits for none.
+    pub fn turn(&self, node: &str) -> Turn {
+        let Some((_, own)) = self.0.iter().find(|(name, _)| name == node) else { return Turn::Now };
+        let others = || self.others(node, own.group.as_deref());
+        let seen = OtherDrains(others().count());
+        let ahead = others().filter(|other| *other < (own.claimed, node)).count();
+        match (seen.0 < LIMIT, ahead < LIMIT) {
             (true, _) => Turn::Now,
-            (false, true) => Turn::Soon(obstacle),
-            (false, false) => Turn::Later(obstacle),
+            (false, true) => Turn::Soon(seen),
+            (false, false) => Turn::Later(seen),
         }
+    }
+
+    fn others(&self, node: &str, group: Option<&str>) -> impl Iterator<Item = Place<'_>> {
+        let of_group = self.0.iter().filter(move |(name, pace)| name != node && pace.group.as_deref() == group);
+        of_group.map(|(name, pace)| (pace.claimed, name.as_str()))
     }
 }
 
@@ -108,10 +96,28 @@ pub fn over(node: &Node, event: &str) -> Option<Patch> {
     Some(patch.done())
 }
 
+/// The patch that taints a node whose planned drain waits. `None`: the node has the taint, is cordoned, or opted out.
+pub fn tainting(node: &Node, event: &str) -> Option<Patch> {
+    let (seen, taint) = (ObservedNode::of(node), taint::planned(event));
+    if seen.cordoned || seen.label(IGNORE).is_some() || !taint::fits(&taint, &seen.taints) {
+        return None;
+    }
+    let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
+    let mut patch = Operations::default();
+    patch.test(&["spec", "providerID"], provider_id);
+    patch.test(&["spec", "unschedulable"], Value::Null);
+    patch.test_entry("labels", IGNORE, seen.labels.as_ref());
+    if seen.taints.is_empty() {
+        patch.test(&["spec", "taints"], Value::Null);
+        patch.add(&["spec", "taints"], json!([taint]));
+    } else {
+        patch.add(&["spec", "taints", "-"], json!(taint));
+    }
+    Some(patch.done())
+}
+
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::NodeSpec;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
     use spillway_notice::Kind;
 
     use super::*;
@@ -127,88 +133,106 @@ mod tests {
         ClaimAnnotation { pace: Some(pace), until, ..ClaimAnnotation::new("e", "r", Kind::Maintenance) }
     }
 
-    fn zone(nodes: &[(&str, ClaimAnnotation)]) -> Zone {
-        let mut zone = Zone::default();
+    fn node(name: &str, claim: &ClaimAnnotation, cordoned: bool) -> Node {
+        let node = json!({
+            "metadata": {"name": name, "labels": {}, "annotations": {ANNOTATION: claim.text()}},
+            "spec": {"providerID": "aws:///us-east-1a/i-1", "unschedulable": cordoned.then_some(true)},
+        });
+        serde_json::from_value(node).unwrap()
+    }
+
+    fn claims<'a>(nodes: impl IntoIterator<Item = (&'a str, ClaimAnnotation)>) -> Claims {
+        let mut claims = Claims::default();
         for (name, claim) in nodes {
-            zone.add(name, true, Some(claim.clone()));
+            claims.add(&node(name, &claim, true), at(NOW));
         }
-        zone
+        claims
     }
 
-    fn turn(zone: &Zone, node: &str, at_once: usize) -> Turn {
-        zone.turn(node, NonZeroUsize::new(at_once).unwrap(), at(NOW))
-    }
-
-    fn drains(others: usize) -> Obstacle {
-        Obstacle::Drains { others }
+    /// Claims of one group, a second apart.
+    fn one_after_the_other<'a>(names: &[&'a str]) -> Claims {
+        claims(names.iter().zip(0..).map(|(name, claimed_s)| (*name, claim("web", claimed_s))))
     }
 
     #[test]
-    fn of_those_that_claimed_at_once_the_first_wait_for_the_others_to_give_way() {
-        let claimed = [("d", 1), ("c", 1), ("b", 1), ("a", 2)].map(|(name, at_s)| (name, claim("web", at_s)));
-        let all = zone(&claimed);
-        let turns = ["a", "b", "c", "d"].map(|node| turn(&all, node, 2));
-        assert_eq!(
-            turns,
-            [Turn::Later(drains(3)), Turn::Soon(drains(3)), Turn::Soon(drains(3)), Turn::Later(drains(3))]
+    fn claim_waits_while_five_others_are_drained() {
+        let five = one_after_the_other(&["a", "b", "c", "d", "e"]);
+        assert_eq!(five.before_claim("f", Some("web")), Some(OtherDrains(5)));
+        assert_eq!(five.before_claim("e", Some("web")), None, "its own claim is no other's");
+        assert_eq!(five.before_claim("f", Some("batch")), None);
+        assert_eq!(five.before_claim("f", None), None);
+    }
+
+    #[test]
+    fn surplus_claims_are_the_last_by_time_and_name() {
+        let seven = claims(
+            [("g", 1), ("a", 2), ("b", 1), ("c", 1), ("d", 1), ("e", 1), ("f", 1)]
+                .map(|(name, at)| (name, claim("web", at))),
         );
-        let left = zone(&claimed[1..3]);
-        assert_eq!(["b", "c"].map(|node| turn(&left, node, 2)), [Turn::Now, Turn::Now]);
+        let turns = ["a", "b", "c", "d", "e", "f", "g"].map(|node| seven.turn(node));
+        let (soon, later) = (Turn::Soon(OtherDrains(6)), Turn::Later(OtherDrains(6)));
+        assert_eq!(turns, [later, soon, soon, soon, soon, soon, later]);
     }
 
     #[test]
-    fn none_goes_on_that_sees_as_many_others_as_the_limit_though_it_claimed_before_them() {
-        let late = zone(&[("a", claim("web", 1)), ("b", claim("web", 2))]);
-        assert_eq!(turn(&late, "a", 1), Turn::Soon(drains(1)), "b's clock may be fast, and b go on");
+    fn drain_begins_only_when_fewer_than_five_others_are_seen() {
+        let six = one_after_the_other(&["a", "b", "c", "d", "e", "f"]);
+        assert_eq!(six.turn("a"), Turn::Soon(OtherDrains(5)), "the clock of f may be fast, and f go on");
+        assert_eq!(one_after_the_other(&["a", "b", "c", "d", "e"]).turn("e"), Turn::Now);
     }
 
     #[test]
-    fn drains_that_are_idle_or_whose_time_has_come_and_those_of_other_groups_count_no_more() {
-        let idle = claim("web", 1).over().unwrap();
+    fn finished_past_and_foreign_claims_do_not_count() {
+        let others = || ["b", "c", "d", "e"].map(|name| (name, claim("web", 1)));
+        let over = claim("web", 1).over().unwrap();
         let past = ClaimAnnotation { until: Some(at(NOW)), ..claim("web", 1) };
-        for other in [idle, past, claim("batch", 1), ClaimAnnotation { pace: None, ..claim("web", 1) }] {
-            assert_eq!(turn(&zone(&[("a", claim("web", 2)), ("b", other)]), "a", 1), Turn::Now);
+        for free in [over, past, claim("batch", 1), ClaimAnnotation { pace: None, ..claim("web", 1) }] {
+            let claims = claims(others().into_iter().chain([("a", claim("web", 2)), ("f", free)]));
+            assert_eq!(claims.turn("a"), Turn::Now);
         }
     }
 
     #[test]
-    fn a_node_that_goes_in_any_case_or_is_not_ready_gives_way_to_nobody() {
-        let spot = ClaimAnnotation::new("e-2", "r-2", Kind::Spot);
-        assert_eq!(turn(&zone(&[("a", spot), ("b", claim("web", 1))]), "a", 1), Turn::Now);
-        let mut dead = zone(&[("b", claim("web", 1))]);
-        dead.add("a", false, Some(claim("web", 2)));
-        assert_eq!(turn(&dead, "a", 1), Turn::Now);
+    fn claim_of_an_uncordoned_node_does_not_count() {
+        let mut claims = one_after_the_other(&["a", "b", "c", "d"]);
+        claims.add(&node("e", &claim("web", 1), false), at(NOW));
+        assert_eq!(claims.before_claim("f", Some("web")), None);
     }
 
     #[test]
-    fn only_the_claim_of_the_event_itself_is_said_to_be_idle_and_once() {
-        let node = |claim: &ClaimAnnotation, cordoned| Node {
-            metadata: ObjectMeta {
-                annotations: Some([(ANNOTATION.to_owned(), claim.text())].into()),
-                ..ObjectMeta::default()
-            },
-            spec: Some(NodeSpec { unschedulable: Some(cordoned), ..NodeSpec::default() }),
-            ..Node::default()
-        };
-        let patch = serde_json::to_value(over(&node(&claim("web", 1), true), "e").unwrap()).unwrap();
-        assert_eq!(patch[0]["value"], claim("web", 1).text(), "nobody has written it since");
-        assert_eq!(patch[1]["value"], claim("web", 1).over().unwrap().text());
-        assert_eq!(over(&node(&claim("web", 1), true), "e-2"), None);
-        assert_eq!(over(&node(&claim("web", 1), false), "e"), None);
-        assert_eq!(over(&node(&claim("web", 1).over().unwrap(), true), "e"), None);
+    fn claim_without_a_pace_begins_now() {
+        let mut claims = one_after_the_other(&["a", "b", "c", "d", "e"]);
+        claims.add(&node("f", &ClaimAnnotation::new("e-2", "r-2", Kind::Spot), true), at(NOW));
+        assert_eq!(claims.turn("f"), Turn::Now);
     }
 
     #[test]
-    fn none_begins_while_more_nodes_are_not_ready_than_the_limit_and_a_tenth_of_the_zone() {
-        let with = |not_ready: usize, ready: usize| {
-            let mut zone = zone(&[("a", claim("web", 1))]);
-            for n in 0..not_ready + ready {
-                zone.add(&format!("n-{n}"), not_ready <= n, None);
-            }
-            turn(&zone, "a", 2)
+    fn only_the_claim_of_the_event_itself_becomes_over_and_once() {
+        let claim = claim("web", 1);
+        let patch = serde_json::to_value(over(&node("a", &claim, true), "e").unwrap()).unwrap();
+        assert_eq!(patch[0]["value"], claim.text(), "nobody has written it since");
+        assert_eq!(patch[1]["value"], claim.over().unwrap().text());
+        assert_eq!(over(&node("a", &claim, true), "e-2"), None);
+        assert_eq!(over(&node("a", &claim, false), "e"), None);
+        assert_eq!(over(&node("a", &claim.over().unwrap(), true), "e"), None);
+    }
+
+    #[test]
+    fn waiting_node_is_tainted_once() {
+        let bare = |spec: Value, labels: Value| -> Node {
+            serde_json::from_value(json!({"metadata": {"name": "n", "labels": labels}, "spec": spec})).unwrap()
         };
-        assert_eq!(with(2, 0), Turn::Now);
-        assert_eq!(with(3, 0), Turn::Later(Obstacle::NotReady { not_ready: 3, nodes: 4 }));
-        assert_eq!(with(3, 30), Turn::Now);
+        let taint = |spec, labels| tainting(&bare(spec, labels), "e-1").map(|patch| json!(patch).to_string());
+        let first = taint(json!({}), json!({})).unwrap();
+        assert!(
+            first.contains(r#""value":[{"effect":"PreferNoSchedule","key":"spillway/planned","value":"e-1"}]"#),
+            "{first}"
+        );
+        let others = json!({"taints": [{"key": "team", "value": "shop", "effect": "NoSchedule"}]});
+        assert!(taint(others, json!({})).unwrap().contains(r#""path":"/spec/taints/-""#));
+        let tainted = json!({"taints": [{"key": "spillway/planned", "value": "e-0", "effect": "PreferNoSchedule"}]});
+        assert_eq!(taint(tainted, json!({})), None);
+        assert_eq!(taint(json!({"unschedulable": true}), json!({})), None);
+        assert_eq!(taint(json!({}), json!({IGNORE: ""})), None);
     }
 }

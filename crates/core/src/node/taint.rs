@@ -34,6 +34,19 @@ pub fn out_of_service() -> Taint {
     }
 }
 
+/// Key of the taint on a node whose drain for planned maintenance waits.
+pub const PLANNED: &str = "spillway/planned";
+
+/// Taint of a node whose drain for planned maintenance waits. Pods that others evict find another node if there is one.
+pub fn planned(event: &str) -> Taint {
+    Taint {
+        key: PLANNED.to_owned(),
+        value: Some(value(event)).filter(|value| !value.is_empty()),
+        effect: "PreferNoSchedule".to_owned(),
+        time_added: None,
+    }
+}
+
 /// NTH taints for these and no others (`pkg/node/node.go`).
 fn of_nth(kind: Kind) -> Option<&'static str> {
     match kind {

@@ -179,6 +179,7 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     let is_ours = |taint: &Taint| {
         ours.is_some_and(|annotation| annotation.taints.contains(&taint::text(taint)))
             || (was_down && *taint == taint::out_of_service())
+            || taint.key == taint::PLANNED
     };
     let taints: Vec<usize> =
         seen.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect();
@@ -196,7 +197,9 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     if seen.label(labels::IGNORE).is_some() {
         return (None, UncordonResult::OptedOut { node: name });
     }
-    if let Some(why) = not_yet(node, &seen, ours, over) {
+    // A node that only waited for its turn was never out of use.
+    let only_waited = ours.is_none() && taints.iter().all(|at| seen.taints[*at].key == taint::PLANNED);
+    if let Some(why) = not_yet(node, &seen, ours, over).filter(|_| !only_waited) {
         return (None, UncordonResult::NotReadyYet { node: name, why });
     }
 

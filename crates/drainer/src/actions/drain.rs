@@ -33,13 +33,16 @@ const PODS_IN_A_REASON: usize = 3;
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Target { attempt, cluster, .. } = target;
     record.window = Some(attempt.window());
+    if let Some(postponed) = Box::pin(pace::before_claim(context, target, record)).await? {
+        return Ok(Next::Done(postponed));
+    }
     let claim_began = Instant::now();
     let (claiming, ()) = tokio::join!(claim(context, target, Purpose::Drain, record), attempt.look_up_retention());
     let node = match claiming? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
     };
-    if let Some(postponed) = Box::pin(pace::give_way(context, target, &node, record)).await? {
+    if let Some(postponed) = Box::pin(pace::after_claim(context, target, &node, record)).await? {
         return Ok(Next::Done(postponed));
     }
     let window = attempt.window();

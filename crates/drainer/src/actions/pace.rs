@@ -1,120 +1,160 @@
-//! The pace of maintenance: a drain that has claimed its node gives the node back before its first eviction, while too many others
-//! of its group and zone go on.
+//! The pace of planned maintenance: a drain looks at the others of its group and zone before its claim, and again after it. While
+//! too many go on, the drain is postponed, and a claim that is one too many is taken back before the first eviction.
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use kube::Api;
-use spillway_core::decision::{self, Brake, Decision};
+use kube::{Api, Client, ResourceExt as _};
+use spillway_core::decision::{self, Decision};
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
-use spillway_core::node::pace::{Obstacle, Turn};
+use spillway_core::node::observed::ObservedNode;
+use spillway_core::node::pace::{OtherDrains, Turn};
 use spillway_core::outcome::Outcome;
 use spillway_retry::jittered;
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep};
 
-use super::postpone::postpone;
+use super::postpone::{Postponement, postpone};
 use crate::context::{Attempt, Context, Target};
+use crate::drain::longest_grace;
 use crate::failure::Failure;
 use crate::kube::{ApiError, until};
-use crate::node::{ClaimedNode, pace};
+use crate::node::{ClaimedNode, find, pace};
 use crate::receipt::record::Record;
 
-/// How long to retry a look at the other nodes, and a word to them. A drain is worth more than its pace.
+/// How long to retry a look at the other nodes. A drain is worth more than its pace.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a drain looks whether those behind it have given way, and the pause before it looks again at most.
+/// How often a drain looks whether later claims have been taken back, and the longest pause between two looks.
 const LOOKS: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(2);
+/// Time over which drains that wait look again, so that those of one maintenance do not come back together.
+const SPREAD: Duration = Duration::from_mins(1);
 
-/// Lets a drain that has claimed its node begin (`None`), or gives the node back until a schedule brings the notice again.
-pub(super) async fn give_way(
+/// Postpones a drain before its claim, if as many others go on as may. `None`: the node may be claimed.
+pub(super) async fn before_claim(
+    context: &Context,
+    target: &Target<'_>,
+    record: &mut Record,
+) -> Result<Option<Outcome>, Failure> {
+    let Some(starts) = paced_start(target.attempt) else { return Ok(None) };
+    let (attempt, instance) = (target.attempt, target.instance);
+    let doing = format!("look at the nodes beside that of instance {}", instance.id);
+    let looked = context.in_cluster(target.cluster, asks_until(attempt), &doing, async |client| {
+        let nodes = Api::<Node>::all(client.clone());
+        let Some(node) = find(&nodes, instance).await? else { return Ok(None) };
+        let is_claimed = ObservedNode::of(&node).claim().is_some();
+        if is_claimed || target.claimant().barred_from(&node).is_some() {
+            return Ok(None);
+        }
+        let (name, now) = (node.name_any(), attempt.invocation.clock.now());
+        let claims = pace::claims_beside(&nodes, node.labels(), now).await?;
+        let Some(others) = claims.before_claim(&name, instance.group()) else { return Ok(None) };
+        let turn = next_turn(attempt, &client, &name, starts).await?;
+        Ok(turn.map(|begins| (begins, others)))
+    });
+    match looked.await {
+        Ok(Some((begins, others))) => {
+            record.decision = Some(Decision::Postpone(begins));
+            postpone(context, target, begins, Postponement::Waits(others), record).await.map(Some)
+        }
+        Ok(None) => Ok(None),
+        Err(failure) => {
+            tracing::warn!(error = failure.text(), "cannot look at other drains; claiming the node without");
+            Ok(None)
+        }
+    }
+}
+
+/// Takes a claim back, if as many others go on as may. `None`: the drain begins.
+pub(super) async fn after_claim(
     context: &Context,
     target: &Target<'_>,
     node: &ClaimedNode,
     record: &mut Record,
 ) -> Result<Option<Outcome>, Failure> {
-    let Attempt { notice, history, invocation, .. } = target.attempt;
-    let Some(brake) = target.attempt.brake().filter(|_| history.continued_from().is_none()) else { return Ok(None) };
-    let others = Others { attempt: target.attempt, node, nodes: Api::all(node.client.clone()), brake };
-    let Some(obstacle) = others.settled().await else { return Ok(None) };
-    let begins = decision::next_turn(notice, brake.until, invocation.clock.now());
+    let Some(starts) = paced_start(target.attempt) else { return Ok(None) };
+    let looked = async {
+        let Some(others) = surplus(target.attempt, node).await? else { return Ok(None) };
+        let begins = next_turn(target.attempt, &node.client, &node.claim.node, starts).await?;
+        Ok::<_, ApiError>(begins.map(|begins| (begins, others)))
+    };
     let name = &node.claim.node;
-    tracing::info!(node.name = name, "the drain of node {name} gives way until {begins}: {obstacle}");
-    record.decision = Some(Decision::Postpone(begins));
-    postpone(context, target, begins, Some(obstacle), record).await.map(Some)
-}
-
-/// The drains beside one that can wait.
-struct Others<'a> {
-    attempt: &'a Attempt<'a>,
-    node: &'a ClaimedNode,
-    nodes: Api<Node>,
-    brake: Brake,
-}
-
-impl Others<'_> {
-    /// What keeps the drain from beginning, when those behind it have had the time to give way.
-    async fn settled(&self) -> Option<Obstacle> {
-        for _ in 1..LOOKS {
-            match self.look().await {
-                Turn::Now => return None,
-                Turn::Soon(_) => sleep(jittered(PAUSE)).await,
-                Turn::Later(obstacle) => return Some(obstacle),
-            }
+    match looked.await {
+        Ok(Some((begins, others))) => {
+            tracing::info!(node.name = name, "taking the claim of node {name} back until {begins}: {others}");
+            record.decision = Some(Decision::Postpone(begins));
+            postpone(context, target, begins, Postponement::Surplus(others), record).await.map(Some)
         }
-        match self.look().await {
-            Turn::Now => None,
-            Turn::Soon(obstacle) | Turn::Later(obstacle) => Some(obstacle),
-        }
-    }
-
-    /// Looks once. When nothing brakes it any more, or the nodes cannot be listed, it is its turn.
-    async fn look(&self) -> Turn {
-        let (claim, clock) = (&self.node.claim, self.attempt.invocation.clock);
-        let name = &claim.node;
-        let log = |error: &ApiError| {
-            tracing::warn!(node.name = name, error = chain(&error), "cannot look at the nodes beside {name}");
-        };
-        if self.brake.until <= clock.now() {
-            return Turn::Now;
-        }
-        match until(self.asks_until(), async || pace::zone_of(&self.nodes, claim).await, log).await {
-            Ok(zone) => zone.turn(name, self.brake.at_once, clock.now()),
-            Err(error) => {
-                log(&error);
-                Turn::Now
-            }
-        }
-    }
-
-    /// When to stop asking, so that what comes after has its time.
-    fn asks_until(&self) -> Instant {
-        (Instant::now() + PATIENCE).min(self.attempt.invocation.completes_until())
-    }
-
-    /// Says in the claim that the drain is over.
-    async fn tell_over(&self) {
-        let (claim, event) = (&self.node.claim, &self.attempt.notice.event_id);
-        let said = async || pace::tell_over(&self.nodes, claim, event).await;
-        if let Err(error) = until(self.asks_until(), said, |_| ()).await {
-            let (name, error) = (&claim.node, chain(&error));
+        Ok(None) => Ok(None),
+        Err(error) => {
             tracing::warn!(
                 node.name = name,
-                error,
-                "cannot say on node {name} that its drain is over: others of its group may wait for longer"
+                error = chain(&error),
+                "cannot look at other drains; draining node {name}"
             );
+            Ok(None)
         }
     }
 }
 
-/// Tells other drains that this one is over, if they may wait for it. Beside what else is left to do.
+/// The start of the maintenance, if its drain is paced: it is planned, and has not begun in an earlier invocation.
+fn paced_start(attempt: &Attempt<'_>) -> Option<Timestamp> {
+    decision::planned_start(attempt.notice).filter(|_| attempt.history.continued_from().is_none())
+}
+
+/// The drains for which a claim is one too many, when later claims have had the time to be taken back.
+async fn surplus(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<OtherDrains>, ApiError> {
+    let (nodes, claim) = (Api::all(node.client.clone()), &node.claim);
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let look = async || pace::claims_beside(&nodes, &claim.labels, attempt.invocation.clock.now()).await;
+        match until(asks_until(attempt), look, |_| ()).await?.turn(&claim.node) {
+            Turn::Now => return Ok(None),
+            Turn::Soon(_) if looks < LOOKS => sleep(jittered(PAUSE)).await,
+            Turn::Soon(others) | Turn::Later(others) => return Ok(Some(others)),
+        }
+    }
+}
+
+/// When a drain that waits looks again. `None`: it begins now, so that its pods have their grace.
+async fn next_turn(
+    attempt: &Attempt<'_>,
+    client: &Client,
+    node: &str,
+    starts: Timestamp,
+) -> Result<Option<Timestamp>, ApiError> {
+    let grace = until(asks_until(attempt), async || longest_grace(client, node).await, |_| ()).await?;
+    let (pace_ends, now) = (decision::pace_ends(starts, grace), attempt.invocation.clock.now());
+    let begins = decision::next_turn(pace_ends, now);
+    Ok((now < pace_ends).then(|| begins.saturating_add(jittered(SPREAD)).unwrap_or(begins)))
+}
+
+/// When to stop asking, so that what comes after has its time.
+fn asks_until(attempt: &Attempt<'_>) -> Instant {
+    (Instant::now() + PATIENCE).min(attempt.invocation.completes_until())
+}
+
+/// Writes into the claim that its drain is over, if other drains may wait for it.
 pub(super) async fn end(attempt: &Attempt<'_>, node: &ClaimedNode, report: &DrainReport) {
     let goes_on = match report.end {
         DrainEnd::TimeUp => attempt.is_cut_short(),
         DrainEnd::Stopped(reason) => reason == StopReason::GivenBack,
         DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck => false,
     };
-    if let Some(brake) = attempt.brake().filter(|_| !goes_on && node.claim.holder == attempt.notice.event_id) {
-        Others { attempt, node, nodes: Api::all(node.client.clone()), brake }.tell_over().await;
+    let (claim, event) = (&node.claim, &attempt.notice.event_id);
+    if goes_on || decision::planned_start(attempt.notice).is_none() || claim.holder != *event {
+        return;
+    }
+    let nodes = Api::all(node.client.clone());
+    let written = async || pace::set_over(&nodes, claim, event).await;
+    if let Err(error) = until(asks_until(attempt), written, |_| ()).await {
+        let (name, error) = (&claim.node, chain(&error));
+        tracing::warn!(
+            node.name = name,
+            error,
+            "cannot write on node {name} that its drain is over: others of its group may wait for longer"
+        );
     }
 }

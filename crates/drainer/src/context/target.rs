@@ -6,7 +6,7 @@ use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use spillway_core::cluster::ClusterName;
 use spillway_core::continuation::limits::{GONE_WITHIN, Limits};
-use spillway_core::decision::{Brake, begins, brake};
+use spillway_core::decision::{begins, planned_start};
 use spillway_core::drain::deadline::{MARGIN, Termination, Window};
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
@@ -55,11 +55,6 @@ impl<'a> Attempt<'a> {
     /// Until when the notice is worked on.
     pub(crate) fn limits(&self) -> Limits {
         Limits::of(self.notice, self.action.as_ref().map(|action| action.waits), self.settings)
-    }
-
-    /// What may keep the drain from beginning.
-    pub(crate) fn brake(&self) -> Option<Brake> {
-        brake(self.notice, self.settings)
     }
 
     /// From when to when the node is drained: within this invocation, by the notice's own clock.
@@ -176,8 +171,11 @@ impl Target<'_> {
             Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
         let now = invocation.clock.now();
-        let pace = self.attempt.brake().filter(|brake| now < brake.until);
-        let pace = pace.map(|_| Pace { group: self.instance.group().map(str::to_owned), claimed: now, over: false });
+        let pace = planned_start(notice).map(|_| Pace {
+            group: self.instance.group().map(str::to_owned),
+            claimed: now,
+            over: false,
+        });
         let annotation = ClaimAnnotation {
             until,
             pace,

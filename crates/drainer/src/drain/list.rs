@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use kube::{Api, Client};
 use spillway_core::drain::deadline::Window;
+use spillway_core::drain::plan::{Planned, plan};
 use spillway_core::kube::pod::Pod;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::look::{Looked, look};
 use crate::kube::watch::{Listed, Selection};
-use crate::kube::{ApiError, until};
+use crate::kube::{ApiError, CALL_TIMEOUT, until};
 use crate::node::ClaimedNode;
 
 /// This soon after the claim, no other instance can have the node's name: it would have to boot first.
@@ -48,6 +49,19 @@ pub(crate) async fn list_claimed(
         listed.items.clear();
     }
     Ok(listed)
+}
+
+/// The longest grace period of the pods that have to leave a node.
+pub(crate) async fn longest_grace(client: &Client, node: &str) -> Result<Duration, ApiError> {
+    let listed = pods_of(client, node).list_within(CALL_TIMEOUT).await?;
+    Ok(listed
+        .items
+        .iter()
+        .filter_map(plan)
+        .filter(Planned::has_to_leave)
+        .map(|pod| pod.grace)
+        .max()
+        .unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -55,8 +55,8 @@ use crate::node::ClaimedNode;
 use budget_watch::BudgetWatch;
 use disruption_target::DisruptionTarget;
 use kubelet::KubeletWatch;
-pub(crate) use list::list_claimed;
 use list::pods_of;
+pub(crate) use list::{list_claimed, longest_grace};
 use newcomers::{Came, Newcomers};
 use side_task::SideTask;
 

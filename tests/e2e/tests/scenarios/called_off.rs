@@ -10,9 +10,7 @@ use spillway_e2e::{Stage, ended, fates, receipt};
 
 /// A stage with a pod that its budget holds, whose function begins maintenance an hour ahead.
 async fn stage(name: &str, timeout: Duration) -> Stage {
-    // The world is everybody's: that many of its nodes are not Ready is not to put off a drain.
-    let env = [("SPILLWAY_MAINTENANCE_LEAD_S", "3600"), ("SPILLWAY_MAINTENANCE_AT_ONCE", "0")];
-    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let env = [("SPILLWAY_MAINTENANCE_LEAD_S".to_owned(), "3600".to_owned())].into();
     let stage = Stage::set_with(name, NodeOptions::default()).await;
     let stage = stage.with_function(LambdaOptions { env, timeout, ..LambdaOptions::default() }).await;
     stage.deploy("web", 1, PodShape::default()).await;

@@ -73,11 +73,8 @@ async fn a_rebalance_recommendation_that_an_interruption_followed_is_not_undone(
 /// Its cordon is theirs; what we put on it beside that, nobody else would take off.
 #[tokio::test]
 async fn a_node_that_somebody_else_had_cordoned_loses_our_marks_and_stays_cordoned() {
-    let settings = [
-        ("SPILLWAY_CORDON_ON", "rebalance"),
-        ("SPILLWAY_TAINTS", "spillway"),
-        ("SPILLWAY_LOAD_BALANCERS", "exclude"),
-    ];
+    let settings =
+        [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_TAINTS", "spillway"), ("SPILLWAY_LOAD_BALANCERS", "exclude")];
     let stage = stage("cordoned-before", true, &settings).await;
     stage.change_node(&json!({"spec": {"unschedulable": true}})).await;
     let mut notice = sample("rebalance-recommendation");

@@ -49,9 +49,9 @@ impl Plan {
         }
     }
 
-    /// So many of the nodes have the same maintenance, and are all that happens.
-    pub(crate) fn maintenance(nodes: usize, starts_after: Duration, settings: &[(&'static str, &str)]) -> Self {
-        let app = App { grace_s: 120, exits_after: Duration::from_secs(75), ..App::plain(nodes * 2) };
+    /// So many of the nodes have the same maintenance, and are all that happens. Their pods shut down in three quarters of their grace.
+    pub(crate) fn maintenance(nodes: usize, starts_after: Duration, lead_s: &str, grace_s: u64) -> Self {
+        let app = App { grace_s, exits_after: Duration::from_secs(grace_s) * 3 / 4, ..App::plain(nodes * 2) };
         let spare = nodes / 4;
         let of_node = |node| Interruption {
             node,
@@ -68,7 +68,7 @@ impl Plan {
             outages: Vec::new(),
             invocation: Duration::from_secs(900),
             skew_ms: 2000,
-            settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            settings: vec![("SPILLWAY_MAINTENANCE_LEAD_S".to_owned(), lead_s.to_owned())],
             ..Self::quiet(app)
         }
     }

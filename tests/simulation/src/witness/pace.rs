@@ -1,10 +1,17 @@
-//! How many nodes are drained for maintenance at once, where a plan says how many may be.
+//! The pace of planned maintenance, where a plan has nothing else: five nodes drain at once, each before its time, and no pod has less
+//! grace than without a pace.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::fact::Fact;
 use crate::plan::NodeId;
+
+/// How many nodes may drain at once.
+const LIMIT: usize = 5;
+/// What the pace leaves before the start, beside twice the grace of the pods.
+const RESERVE: Duration = Duration::from_secs(601);
 
 /// The nodes whose drain has begun.
 #[derive(Debug, Default)]
@@ -14,15 +21,21 @@ pub(super) struct Pace {
 
 impl Witness for Pace {
     fn sees(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict) {
-        let at_once = facts.plan.setting("SPILLWAY_MAINTENANCE_AT_ONCE").and_then(|at_once| at_once.parse().ok());
-        let Some(at_once) = at_once else { return };
+        let Some((starts_after, lead)) = facts.plan.planned() else { return };
         match fact {
             Fact::LeaveRequested { request, .. } => {
+                let grace_s = facts.plan.apps[0].grace_s;
+                let needs = Duration::from_secs(2 * grace_s) + RESERVE;
                 self.begun.extend(request.uid.as_deref().and_then(|uid| facts.clusters.place_of(uid)));
                 let is_going_on = |node: &&NodeId| facts.clusters.pods_on(node).next().is_some();
                 let going_on: Vec<_> = self.begun.iter().filter(is_going_on).collect();
-                verdict.holds(Invariant::PaceIsKept, going_on.len() <= at_once, || {
+                let is_over = starts_after.saturating_sub(needs) <= facts.clock.elapsed();
+                verdict.holds(Invariant::PaceIsKept, is_over || going_on.len() <= LIMIT, || {
                     format!("drained at once: {going_on:?}")
+                });
+                let is_whole = lead < needs || request.grace_s.is_none_or(|given| grace_s <= given);
+                verdict.holds(Invariant::PaceIsKept, is_whole, || {
+                    format!("{} has {:?} of {grace_s} s", request.name, request.grace_s)
                 });
             }
             Fact::InstanceState { instance, state: "shutting-down" } => {

@@ -3,6 +3,7 @@ use kube_core::Selector;
 use spillway_notice::continued::Earlier;
 
 use super::*;
+use crate::node::claim_annotation::Pace;
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 
@@ -344,4 +345,23 @@ fn a_claim_looks_at_the_node_first_when_a_patch_cannot_test_what_it_needs_to_kno
 fn an_instance_goes_unless_its_notice_may_be_called_off() {
     let goes = |kind| claimant(ClaimAnnotation::new("e-1", "r-1", kind)).instance_goes();
     assert_eq!([Kind::Spot, Kind::Terminate, Kind::Rebalance, Kind::Maintenance].map(goes), [true, true, false, false]);
+}
+
+#[test]
+fn claim_removes_the_taint_of_a_node_that_has_waited() {
+    let others = || taint("team=shop:NoSchedule");
+    let seen = ObservedNode {
+        taints: vec![others(), taint("spillway/planned=e-1:PreferNoSchedule")],
+        ..ObservedNode::untouched()
+    };
+    let claimant = claimant(annotation("e-1", "r-1"));
+    let patch = json!(free(seen, &claimant).patch(PROVIDER_ID, &claimant)).to_string();
+    assert!(patch.contains(r#"{"op":"test","path":"/spec/taints/1/key","value":"spillway/planned"}"#), "{patch}");
+    assert!(patch.contains(r#"{"op":"remove","path":"/spec/taints/1"}"#), "{patch}");
+}
+
+#[test]
+fn claim_with_a_pace_looks_at_the_node_first() {
+    let pace = Pace { group: None, claimed: Timestamp::UNIX_EPOCH, over: false };
+    assert!(claimant(ClaimAnnotation { pace: Some(pace), ..annotation("e-1", "r-1") }).looks_first());
 }

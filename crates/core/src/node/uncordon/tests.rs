@@ -233,6 +233,20 @@ fn a_node_that_is_ready_and_given_back_for_whatever_is_in_service_again() {
 }
 
 #[test]
+fn taint_of_a_waiting_node_goes_with_its_maintenance() {
+    let mut waiting = node();
+    waiting["metadata"]["annotations"] = json!({});
+    waiting["spec"] = json!({"taints": [{"key": "spillway/planned", "value": "e-1", "effect": "PreferNoSchedule"}]});
+    // The node was never out of use, and need not be Ready.
+    waiting["status"]["conditions"][0]["status"] = json!("Unknown");
+    for over in [UncordonCause::Maintenance(maintenance("m-1")), UncordonCause::Reboot(maintenance("m-1"))] {
+        let (patch, result) = decided(waiting.clone(), &over);
+        assert_eq!(patch[1..], [r#"{"op":"remove","path":"/spec/taints/0"}"#.to_owned()]);
+        assert_eq!(result, UncordonResult::NotOurs { node: "n-1".to_owned() });
+    }
+}
+
+#[test]
 fn a_notice_says_what_is_over_and_so_does_its_check() {
     let of = |kind| {
         let maintenance = matches!(kind, Kind::Maintenance | Kind::MaintenanceOver).then(|| maintenance("m-1"));

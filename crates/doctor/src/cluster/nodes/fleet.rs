@@ -8,8 +8,9 @@ use serde::Deserialize;
 use spillway_core::decision::{self, Decision};
 use spillway_core::instance::ManagedBy;
 use spillway_core::node::labels::{left_alone, managed_by};
+use spillway_core::node::taint::PLANNED;
 use spillway_core::node::unclaimed::Unclaimed;
-use spillway_notice::Kind;
+use spillway_notice::{InstanceId, Kind};
 use spillway_settings::{NoticeFamily, Settings};
 
 use crate::report::counted;
@@ -21,6 +22,24 @@ pub(super) type NodeName = Arc<str>;
 #[derive(Debug, Deserialize)]
 pub(super) struct ListedNode {
     pub(super) metadata: NodeMetadata,
+    #[serde(default)]
+    pub(super) spec: ListedSpec,
+}
+
+/// The members of a node's spec that are looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ListedSpec {
+    #[serde(rename = "providerID")]
+    provider_id: String,
+    unschedulable: bool,
+    taints: Vec<ListedTaint>,
+}
+
+/// A taint by its key.
+#[derive(Debug, Deserialize)]
+pub(super) struct ListedTaint {
+    key: String,
 }
 
 /// What is looked at of a node.
@@ -49,6 +68,8 @@ pub(super) struct Fleet {
     others: BTreeMap<&'static str, usize>,
     /// Those of them that neither a label nor a `NodeClaim` says to be managed by somebody.
     pub(super) unowned: BTreeSet<NodeName>,
+    /// Those whose drain for planned maintenance waits, with their instances.
+    pub(super) tainted: BTreeMap<NodeName, InstanceId>,
 }
 
 impl Fleet {
@@ -57,7 +78,7 @@ impl Fleet {
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         let (ours, unowned) = (BTreeSet::new(), BTreeSet::new());
-        Self { settings, ours, others: BTreeMap::new(), unowned }
+        Self { settings, ours, others: BTreeMap::new(), unowned, tainted: BTreeMap::new() }
     }
 
     /// Takes a node.
@@ -71,6 +92,15 @@ impl Fleet {
                 self.ours.insert(node);
             }
             Some(why) => *self.others.entry(why).or_default() += 1,
+        }
+    }
+
+    /// Takes the taints of a node. The drain of a cordoned one has begun.
+    pub(super) fn see_taints(&mut self, name: &str, spec: &ListedSpec) {
+        let is_planned = !spec.unschedulable && spec.taints.iter().any(|taint| taint.key == PLANNED);
+        let instance = spec.provider_id.rsplit('/').next().and_then(InstanceId::parse);
+        if let (Some(node), Some(instance), true) = (self.ours.get(name), instance, is_planned) {
+            self.tainted.insert(Arc::clone(node), instance);
         }
     }
 
@@ -147,6 +177,21 @@ mod tests {
             fleet.see(&node);
         }
         assert_eq!(fleet.unowned.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["n-0"]);
+    }
+
+    #[test]
+    fn node_of_ours_that_waits_for_its_turn_is_tainted() {
+        let mut fleet = Fleet::new(&settings(&[]));
+        let planned = serde_json::json!([{"key": "spillway/planned", "value": "e-1", "effect": "PreferNoSchedule"}]);
+        for (name, labels, unschedulable) in [("n-1", &[][..], false), ("n-2", &[], true), ("n-3", KARPENTERS, false)] {
+            let listed = serde_json::json!({"metadata": {"name": name, "labels": tags(labels)},
+                "spec": {"providerID": "aws:///us-east-1a/i-0123456789abcdef0", "taints": planned, "unschedulable": unschedulable}});
+            let ListedNode { metadata, spec } = serde_json::from_value(listed).unwrap();
+            fleet.see(&metadata);
+            fleet.see_taints(&metadata.name, &spec);
+        }
+        let tainted: Vec<_> = fleet.tainted.iter().map(|(node, instance)| (node.as_ref(), instance.as_str())).collect();
+        assert_eq!(tainted, [("n-1", "i-0123456789abcdef0")]);
     }
 
     #[test]

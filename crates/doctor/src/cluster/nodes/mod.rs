@@ -2,6 +2,7 @@
 //!
 //! * `fleet`: which nodes are Spillway's to drain (pure)
 //! * `tags`: which of them a tag says to be somebody else's
+//! * `planned`: which of them keep the taint of maintenance that is gone
 //! * `budgets`: which pods each budget covers, and whether it lets one go (pure)
 //! * `survey`: what each pod would mean for a drain (pure)
 //! * `cause`: what holds a drain up (pure)
@@ -17,6 +18,7 @@ mod cause;
 mod findings;
 mod fleet;
 mod pages;
+mod planned;
 mod rehearsal;
 mod survey;
 mod tags;
@@ -66,7 +68,8 @@ pub(super) async fn look(
         Ok((fleet, budgets)) => {
             let ours = fleet.ours.iter().map(AsRef::as_ref);
             let region = &invocation.home.region;
-            let tagged = tags::look(&context.ec2, cluster, &fleet.unowned, region, end).await;
+            let mut tagged = tags::look(&context.ec2, cluster, &fleet.unowned, region, end).await;
+            tagged.extend(planned::look(context, &fleet.tainted, end).await);
             let cordon = cordon::look(client, settings, ours, &invocation.request_id, end).await;
             let window = spot::NOTICE.unsigned_abs().saturating_sub(MARGIN);
             let mut survey = Survey::new(&fleet, &budgets, window, clock.now());
@@ -97,11 +100,11 @@ async fn fleet_and_budgets(
     end: Instant,
 ) -> Result<(Fleet, ClusterBudgets), ApiError> {
     let (mut fleet, mut budgets) = (Fleet::new(settings), ClusterBudgets::default());
-    // A whole node is 17 KB and more.
-    let mut nodes = Pages::<ListedNode>::of::<Node>(client, ListParams::default(), end).metadata_only();
+    let mut nodes = Pages::<ListedNode>::of::<Node>(client, ListParams::default(), end);
     while let Some(page) = nodes.next().await? {
-        for ListedNode { metadata } in page {
+        for ListedNode { metadata, spec } in page {
             fleet.see(&metadata);
+            fleet.see_taints(&metadata.name, &spec);
         }
     }
     let mut every_budget = Pages::<ListedBudget>::of::<PodDisruptionBudget>(client, ListParams::default(), end);

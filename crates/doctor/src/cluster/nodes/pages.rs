@@ -20,29 +20,17 @@ const ASKED_FOR: Duration = Duration::from_secs(60);
 pub(super) struct Pages<'a, K> {
     client: &'a Client,
     request: Request,
-    sent: Sent,
     /// What is asked for next; `None` after the last page.
     next: Option<ListParams>,
     end: Instant,
     object: PhantomData<K>,
 }
 
-/// How much the API server sends of each object.
-enum Sent {
-    Whole,
-    Metadata,
-}
-
 impl<'a, K: DeserializeOwned> Pages<'a, K> {
     /// The objects of a kind in all namespaces that match the selection, until `end`.
     pub(super) fn of<R: Resource<DynamicType = ()>>(client: &'a Client, selection: ListParams, end: Instant) -> Self {
         let request = Request::new(R::url_path(&(), None));
-        Self { client, request, sent: Sent::Whole, next: Some(selection.limit(PAGE)), end, object: PhantomData }
-    }
-
-    /// The same list, of whose objects the API server sends the metadata alone.
-    pub(super) fn metadata_only(self) -> Self {
-        Self { sent: Sent::Metadata, ..self }
+        Self { client, request, next: Some(selection.limit(PAGE)), end, object: PhantomData }
     }
 
     /// The next page; `None` after the last one. Of a page that fails half way nothing is kept.
@@ -51,11 +39,7 @@ impl<'a, K: DeserializeOwned> Pages<'a, K> {
         let retrying = |error: &ApiError| tracing::warn!(error = chain(error), "cannot list a page; trying again");
         let ask = async || {
             let mut objects = Vec::new();
-            let request = match self.sent {
-                Sent::Whole => self.request.list(&page),
-                Sent::Metadata => self.request.list_metadata(&page),
-            };
-            match list::each(self.client, request, |object| objects.push(object)).await {
+            match list::each(self.client, self.request.list(&page), |object| objects.push(object)).await {
                 // What the first page began with has been compacted: no other attempt finds this page.
                 Err(error) if error.code() == Some(410) => Ok(Err(error)),
                 listed => listed.map(|list| Ok((objects, list.continue_))),

@@ -72,7 +72,8 @@ async fn a_check_that_cannot_be_scheduled_fails_the_notice_when_the_hook_is_comp
 #[tokio::test(start_paused = true)]
 async fn maintenance_that_has_begun_takes_away_what_was_scheduled_for_it() {
     let deleted = call(format!("DELETE /schedules/{NODE}.M-1")).says(200, json!({}));
-    let context = TestContext::new(&[], [claim()], [deleted, not_scheduled(&format!("{NODE}.M-1.again"))]);
+    let looked_at = call(format!("GET {NODE_PATH}")).says(200, node());
+    let context = TestContext::new(&[], [looked_at, claim()], [deleted, not_scheduled(&format!("{NODE}.M-1.again"))]);
     let mut case = Case::spot();
     case.notice.kind = Kind::Maintenance;
     case.notice.maintenance = Some(spillway_notice::Maintenance { id: "M-1".to_owned(), reboots: false, starts: None });

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
-use spillway_core::node::pace::Obstacle;
+use spillway_core::node::pace::OtherDrains;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind, Maintenance};
 use tokio::time::Instant;
@@ -15,47 +15,75 @@ use crate::actions::pace;
 use crate::failure::Failure;
 use crate::node::ClaimedNode;
 use crate::receipt::record::Record;
-use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status};
 use crate::test_support::aws::{not_scheduled, scheduled};
 use crate::test_support::context::{Case, TestContext, claim as claimed_by, client};
 use crate::test_support::script::{Expected, call};
 
 const SCHEDULE: &str = "i-0123456789abcdef0.M-1";
 const SECOND: &str = "i-0123456789abcdef0.M-1.again";
-/// What a schedule of the second name brings.
+/// The member of a payload that a schedule of the second name brings.
 const BY_SECOND: &str = r#"\"by_second_schedule\":true"#;
 
 /// A node of that name with a claim for maintenance, so many seconds after the invocation began.
-fn claimed_at(name: &str, seconds: i64, over: bool) -> Value {
+fn claimed_at(name: &str, seconds: i64) -> Value {
     let mut node = claimed(Kind::Maintenance.as_str(), "e-1", "r-1");
     let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     let annotation = json!({"event": "e-1", "request": "r-1", "notice": Kind::Maintenance.as_str(), "cordoned": true,
-        "maintenance": "M-1", "pace": {"group": "my-asg", "claimed": at, "over": over}});
+        "maintenance": "M-1", "pace": {"group": "my-asg", "claimed": at}});
     node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.to_string());
     node["metadata"]["name"] = json!(name);
     node
+}
+
+fn own() -> Value {
+    claimed_at(NODE, 0)
+}
+
+/// So many other nodes, whose claims are so many seconds younger than the own one.
+fn others(count: usize, younger_s: i64) -> Vec<Value> {
+    (0..count).map(|number| claimed_at(&format!("n-{number}"), younger_s)).collect()
+}
+
+fn with_own(others: Vec<Value>) -> Vec<Value> {
+    others.into_iter().chain([own()]).collect()
 }
 
 fn looked_at(node: &Value) -> Expected {
     call(format!("GET {NODE_PATH}")).says(200, node)
 }
 
-fn own() -> Value {
-    claimed_at(NODE, 0, false)
+fn claim() -> [Expected; 2] {
+    let patch = call(format!("PATCH {NODE_PATH}")).with(r#"\"pace\":{\"group\":\"my-asg\""#).says(200, node());
+    [looked_at(&node()), patch]
 }
 
-fn claim() -> Expected {
-    call(format!("PATCH {NODE_PATH}")).with(r#"\"pace\":{\"group\":\"my-asg\""#).says(200, node())
+/// The list of the cordoned nodes.
+fn cordoned(nodes: &[Value]) -> Expected {
+    call("GET /api/v1/nodes").with("spec.unschedulable").with("limit=100").says(200, list("Node", nodes))
 }
 
-fn nodes(nodes: &[Value]) -> Expected {
-    call("GET /api/v1/nodes").with("limit=100").says(200, list("Node", nodes))
+/// The look before the claim.
+fn look(others: &[Value]) -> [Expected; 2] {
+    [looked_at(&node()), cordoned(others)]
 }
 
-/// The drain of an empty node, of which other drains are told at its end.
+fn pods(grace_s: &[u64]) -> Expected {
+    let pods: Vec<_> = grace_s
+        .iter()
+        .map(|grace_s| {
+            let mut pod = pod(&format!("web-{grace_s}"));
+            pod["spec"]["terminationGracePeriodSeconds"] = json!(grace_s);
+            pod
+        })
+        .collect();
+    call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &pods))
+}
+
+/// The drain of an empty node, and the end that is written into its claim.
 fn drains() -> [Expected; 4] {
     [
-        call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[])),
+        pods(&[]),
         call("GET /api/v1/pods").with("watch=true").streams(&[]),
         looked_at(&own()).at_any_time().repeated(),
         call(format!("PATCH {NODE_PATH}")).with(r#"\"over\":true"#).says(200, node()).at_any_time(),
@@ -76,19 +104,23 @@ fn given_back() -> [Expected; 2] {
     ]
 }
 
+fn tainted() -> [Expected; 2] {
+    let taint = r#"{"effect":"PreferNoSchedule","key":"spillway/planned","value":"e-1"}"#;
+    [looked_at(&node()), call(format!("PATCH {NODE_PATH}")).with(taint).says(200, node())]
+}
+
 fn begins() -> [Expected; 2] {
     [not_scheduled(SCHEDULE), not_scheduled(SECOND)]
 }
 
-/// The drain for maintenance that starts after so many seconds, of at most one node at once.
+/// The drain for maintenance that starts in half an hour.
 async fn drained_with(
-    starts_s: i64,
     by_second_schedule: bool,
     api: impl IntoIterator<Item = Expected>,
     aws: impl IntoIterator<Item = Expected>,
 ) -> Result<Next, Failure> {
-    let context = TestContext::new(&[("SPILLWAY_MAINTENANCE_AT_ONCE", "1")], api, aws);
-    let starts = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(starts_s);
+    let context = TestContext::new(&[], api, aws);
+    let starts = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(30);
     let mut case = Case::of(Kind::Maintenance, Deadline::Hard(starts));
     case.notice.maintenance = Some(Maintenance { id: "M-1".to_owned(), reboots: false, starts: None });
     case.instance.tags.insert("aws:autoscaling:groupName".to_owned(), "my-asg".to_owned());
@@ -97,80 +129,96 @@ async fn drained_with(
     drain(&context, &case.target(&attempt), &mut Record::default()).await
 }
 
-fn gave_way(next: Next) -> Option<Obstacle> {
+/// The number of drains for which a drain waits, and in how many seconds it looks again.
+fn waits(next: Next) -> (OtherDrains, i64) {
     match done(next) {
-        Outcome::Postponed { gives_way_to, .. } => gives_way_to,
+        Outcome::Postponed { gives_way_to: Some(others), begins, .. } => (others, begins.as_second()),
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_that_sees_no_others_goes_on_and_says_at_its_end_that_it_is_over() {
-    let others = [own(), claimed_at("n-2", -60, true)];
-    let api = [claim(), nodes(&others)].into_iter().chain(node_watch()).chain(drains());
-    assert_eq!(drained_with(1800, false, api, begins()).await.unwrap(), drained(0));
+async fn fifth_drain_begins_and_writes_its_end() {
+    let others = others(4, -60);
+    let api = look(&others).into_iter().chain(claim()).chain([cordoned(&with_own(others))]);
+    let api = api.chain(node_watch()).chain(drains());
+    assert_eq!(drained_with(false, api, begins()).await.unwrap(), drained(0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_that_claimed_after_another_gives_its_node_back_and_tries_again_by_the_other_name() {
+async fn sixth_drain_waits_without_a_claim_and_taints_its_node() {
     for (by_second, name) in [(false, SECOND), (true, SCHEDULE)] {
-        let others = [own(), claimed_at("n-2", -60, false)];
-        let api = [claim(), nodes(&others)].into_iter().chain(given_back());
+        let api = look(&others(5, -60)).into_iter().chain([pods(&[30])]).chain(tainted());
         let schedule = scheduled(name).with("spillway-continuation");
         let schedule = if by_second { schedule.without(BY_SECOND) } else { schedule.with(BY_SECOND) };
-        let next = drained_with(1800, by_second, api, [schedule]).await.unwrap();
-        assert_eq!(gave_way(next), Some(Obstacle::Drains { others: 1 }), "{name}");
+        let (others, begins_s) = waits(drained_with(by_second, api, [schedule]).await.unwrap());
+        assert_eq!(others, OtherDrains(5), "{name}");
+        assert!((180..=240).contains(&begins_s), "{begins_s}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_for_maintenance_that_is_over_and_tried_again_looks_at_the_others_and_tells_them_nothing() {
-    let idle = claimed_at(NODE, 0, true);
-    let taken = call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
-    let others = nodes(&[idle.clone(), claimed_at("n-2", -60, false)]);
-    let api = [taken, looked_at(&idle), others].into_iter().chain(given_back());
-    let next = drained_with(1800, false, api, [scheduled(SECOND)]).await.unwrap();
-    assert_eq!(gave_way(next), Some(Obstacle::Drains { others: 1 }));
+async fn surplus_claim_is_taken_back_before_an_eviction() {
+    let api = look(&[]).into_iter().chain(claim());
+    let api = api.chain([cordoned(&with_own(others(5, -60))), pods(&[])]).chain(given_back()).chain(tainted());
+    let (others, _) = waits(drained_with(false, api, [scheduled(SECOND)]).await.unwrap());
+    assert_eq!(others, OtherDrains(5));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_that_claimed_before_another_waits_until_that_one_has_given_way() {
-    let both = nodes(&[own(), claimed_at("n-2", 60, false)]);
-    let api = [claim(), both, nodes(&[own()])].into_iter().chain(node_watch()).chain(drains());
-    assert_eq!(drained_with(1800, false, api, begins()).await.unwrap(), drained(0));
+async fn drain_whose_pods_need_the_time_waits_for_nobody() {
+    // Twice ten minutes and another ten are the half hour.
+    let long = || pods(&[30, 600]);
+    let five = others(5, -60);
+    let api = look(&five).into_iter().chain([long()]).chain(claim()).chain([cordoned(&with_own(five)), long()]);
+    let api = api.chain(node_watch()).chain(drains());
+    assert_eq!(drained_with(false, api, begins()).await.unwrap(), drained(0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_whose_followers_do_not_give_way_gives_way_itself_after_ten_looks() {
-    let both = || nodes(&[own(), claimed_at("n-2", 60, false)]);
-    let api = [claim()].into_iter().chain((0..10).map(|_| both())).chain(given_back());
-    let next = drained_with(1800, false, api, [scheduled(SECOND)]).await.unwrap();
-    assert_eq!(gave_way(next), Some(Obstacle::Drains { others: 1 }));
+async fn earlier_claim_looks_again_until_later_ones_are_taken_back() {
+    let api = look(&[]).into_iter().chain(claim()).chain([cordoned(&with_own(others(5, 60))), cordoned(&[own()])]);
+    let api = api.chain(node_watch()).chain(drains());
+    assert_eq!(drained_with(false, api, begins()).await.unwrap(), drained(0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_whose_other_nodes_cannot_be_listed_goes_on_after_ten_seconds() {
+async fn earlier_claim_is_taken_back_after_ten_looks() {
+    let later = || cordoned(&with_own(others(5, 60)));
+    let api = look(&[]).into_iter().chain(claim()).chain((0..10).map(|_| later())).chain([pods(&[])]);
+    let api = api.chain(given_back()).chain(tainted());
+    let (others, _) = waits(drained_with(false, api, [scheduled(SECOND)]).await.unwrap());
+    assert_eq!(others, OtherDrains(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retried_drain_looks_only_after_its_claim() {
+    let api =
+        [looked_at(&own()), looked_at(&own()), cordoned(&[own()])].into_iter().chain(node_watch()).chain(drains());
+    assert_eq!(drained_with(false, api, begins()).await.unwrap(), drained(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn drain_begins_when_other_nodes_cannot_be_listed() {
     let busy = call("GET /api/v1/nodes").with("limit=100").says(503, status(503, "ServiceUnavailable", "nodes"));
-    let api = [claim(), busy.repeated()].into_iter().chain(node_watch()).chain(drains());
+    let [_, claim] = claim();
+    let api = [looked_at(&node()).repeated(), busy.repeated(), claim];
+    let api = api.into_iter().chain(node_watch()).chain(drains().into_iter().take(2));
     let began = Instant::now();
-    assert_eq!(drained_with(1800, false, api, begins()).await.unwrap(), drained(0));
-    assert_eq!(began.elapsed().as_secs(), 10 + 5, "late pods are waited for too");
-}
-
-#[tokio::test(start_paused = true)]
-async fn in_the_last_quarter_of_the_lead_nobody_is_looked_at() {
-    let claim = call(format!("PATCH {NODE_PATH}")).without(r#"\"pace"#).says(200, node());
-    let api = [claim].into_iter().chain(node_watch()).chain(drains());
-    assert_eq!(drained_with(900, false, api, begins()).await.unwrap(), drained(0));
+    assert_eq!(drained_with(false, api, begins()).await.unwrap(), drained(0));
+    assert_eq!(began.elapsed().as_secs(), 10 + 10 + 5, "before and after the claim, and late pods");
 }
 
 #[tokio::test(start_paused = true)]
 async fn end_of_a_drain_is_written_by_the_holder_of_its_claim() {
-    let ends =
-        [(DrainEnd::Empty, "e-1", true), (DrainEnd::Stopped(StopReason::GivenBack), "e-1", false), (DrainEnd::Empty, "e-2", false)];
-    for (end, holder, is_told) in ends {
-        let tells = [looked_at(&own()), call(format!("PATCH {NODE_PATH}")).with(r#"\"over\":true"#).says(200, node())];
-        let context = TestContext::new(&[], tells.into_iter().filter(|_| is_told), []);
+    let ends = [
+        (DrainEnd::Empty, "e-1", true),
+        (DrainEnd::Stopped(StopReason::GivenBack), "e-1", false),
+        (DrainEnd::Empty, "e-2", false),
+    ];
+    for (end, holder, is_written) in ends {
+        let writes = [looked_at(&own()), call(format!("PATCH {NODE_PATH}")).with(r#"\"over\":true"#).says(200, node())];
+        let context = TestContext::new(&[], writes.into_iter().filter(|_| is_written), []);
         let starts = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(30);
         let (case, now) = (Case::of(Kind::Maintenance, Deadline::Hard(starts)), Instant::now());
         let attempt = case.attempt(&context).await;

@@ -2,7 +2,7 @@ use spillway_core::node::uncordon::UncordonResult;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Kind, Maintenance};
 
-use crate::actions::postpone::postpone;
+use crate::actions::postpone::{Postponement, postpone};
 use crate::failure::Failure;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node};
@@ -24,7 +24,8 @@ async fn postponed<const API: usize, const AWS: usize>(
     case.history = case.history.with(Record::default().in_short(&case.notice, &case.invocation), None);
     let attempt = case.attempt(&context).await;
     let begins = at("1970-01-02T00:00:00Z");
-    match postpone(&context, &case.target(&attempt), begins, None, &mut Record::default()).await? {
+    let (why, mut record) = (Postponement::Scheduled, Record::default());
+    match postpone(&context, &case.target(&attempt), begins, why, &mut record).await? {
         Outcome::Postponed { uncordoned, .. } => Ok(uncordoned),
         other => panic!("{other:?}"),
     }

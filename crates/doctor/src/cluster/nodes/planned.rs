@@ -1,0 +1,61 @@
+//! Nodes that keep the taint of planned maintenance although no drain is scheduled for them: the maintenance is gone.
+
+use std::collections::BTreeMap;
+
+use spillway_core::node::taint::PLANNED;
+use spillway_drainer::Context;
+use spillway_notice::InstanceId;
+use tokio::time::Instant;
+
+use super::fleet::NodeName;
+use crate::asked_until;
+use crate::catalogue::FindingId;
+use crate::report::{Finding, Severity, counted};
+
+/// The finding of the nodes with the taint, whose instances have no schedule.
+pub(super) async fn look(context: &Context, tainted: &BTreeMap<NodeName, InstanceId>, end: Instant) -> Option<Finding> {
+    let mut left = Vec::new();
+    for (node, instance) in tainted {
+        match context.scheduled_for(instance, asked_until(end)).await {
+            Ok(times) if times.is_empty() => left.push(node),
+            Ok(_) => {}
+            Err(failure) => {
+                let what = format!("the schedules of the drains that wait cannot be listed: {}", failure.text());
+                return Some(Finding::new(FindingId::PlannedTaintLeft, Severity::Unknown, "nodes", what, "ask again"));
+            }
+        }
+    }
+    let names: Vec<&str> = left.iter().map(AsRef::as_ref).collect();
+    let what = format!("the taint {PLANNED} keeps pods away for maintenance that is gone: no drain is scheduled");
+    let command = format!("kubectl taint nodes {} {PLANNED}-", names.join(" "));
+    (!left.is_empty()).then(|| {
+        Finding::new(FindingId::PlannedTaintLeft, Severity::Warn, counted(left.len(), "node"), what, "remove the taint")
+            .on(left.iter().copied())
+            .with_command(command)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use spillway_drainer::doubles::script::call;
+    use spillway_drainer::doubles::scripted::TestContext;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn tainted_node_without_a_schedule_is_found() {
+        let list = |schedules: serde_json::Value| call("GET /schedules").says(200, json!({"Schedules": schedules}));
+        let (waits, left) = ("i-0123456789abcdef0", "i-0123456789abcdef1");
+        let schedule = call("GET /schedules/M-1").says(200, json!({"ScheduleExpression": "at(2026-12-24T02:00:00)"}));
+        let aws = [list(json!([{"Name": "M-1"}])), schedule, list(json!([]))];
+        let context = TestContext::new(&[], [], aws);
+        let tainted = [("n-1", waits), ("n-2", left)]
+            .map(|(node, instance)| (NodeName::from(node), InstanceId::parse(instance).unwrap()));
+        let end = Instant::now() + Duration::from_mins(1);
+        let finding = look(&context, &tainted.into(), end).await.unwrap();
+        assert_eq!(finding.command.as_deref(), Some("kubectl taint nodes n-2 spillway/planned-"));
+    }
+}
