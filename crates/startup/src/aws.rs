@@ -1,18 +1,21 @@
-//! What every AWS client is made with: what Lambda put into the environment, one TLS stack, our timeouts.
+//! Configuration of every AWS client: the variables of Lambda's environment, one TLS stack, our timeouts.
 //!
-//! The SDK's own loader would also look into profiles, ask the instance's metadata, a container's and STS. A function
-//! has none of these, and the code for them was a tenth of the package (0.5 of 5.05 MB, zipped).
+//! aws-config is not used. Its loader also reads profiles, the instance's metadata, a container's and STS, which a function does
+//! not have. The crate brings 28 others.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_config::environment::EnvironmentVariableCredentialsProvider;
-use aws_config::retry::RetryConfig;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_http_client::tls;
+use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_runtime_api::client::http::{HttpClient as _, SharedHttpClient, http_client_fn};
+use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
+use aws_types::SdkConfig;
+use aws_types::region::Region;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
 /// No call may hang: a healthy one takes milliseconds, and the SDK makes up to three attempts.
@@ -62,15 +65,28 @@ fn no_connections() -> SharedHttpClient {
         .build_https()
 }
 
-/// The configuration, or what the environment lacks.
-pub fn configuration(connections: &Connections) -> Result<SdkConfig, &'static str> {
-    let region = std::env::var("AWS_REGION").map_err(|_| "AWS_REGION is not set")?;
+/// Configuration by the environment's variables, or the name of the variable that is missing.
+pub fn configuration(connections: &Connections) -> Result<SdkConfig, String> {
+    by_variables(std::env::vars(), connections)
+}
+
+fn by_variables(
+    variables: impl Iterator<Item = (String, String)>,
+    connections: &Connections,
+) -> Result<SdkConfig, String> {
+    let is_set = |(name, value): &(String, String)| name.starts_with("AWS_") && !value.trim().is_empty();
+    let mut variables: BTreeMap<String, String> = variables.filter(is_set).collect();
+    let mut needed = |name: &str| variables.remove(name).ok_or_else(|| format!("{name} is not set"));
+    let region = needed("AWS_REGION")?;
+    let (key, secret) = (needed("AWS_ACCESS_KEY_ID")?, needed("AWS_SECRET_ACCESS_KEY")?);
+    let token = variables.remove("AWS_SESSION_TOKEN");
+    let credentials = Credentials::new(key, secret, token, None, "EnvironmentVariable");
     Ok(SdkConfig::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new(region))
-        .credentials_provider(SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new()))
-        .use_fips(std::env::var("AWS_USE_FIPS_ENDPOINT").is_ok_and(|value| value == "true"))
-        .service_config(Endpoints)
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .use_fips(variables.get("AWS_USE_FIPS_ENDPOINT").is_some_and(|value| value == "true"))
+        .service_config(Endpoints::of(variables))
         .retry_config(RetryConfig::standard())
         .timeout_config(timeouts())
         .sleep_impl(aws_smithy_async::rt::sleep::TokioSleep::new())
@@ -86,11 +102,77 @@ pub fn timeouts() -> TimeoutConfig {
 
 /// `AWS_ENDPOINT_URL_<SERVICE>`, else `AWS_ENDPOINT_URL`: interface endpoints with names of their own, and the test bed.
 #[derive(Debug)]
-struct Endpoints;
+struct Endpoints(BTreeMap<String, String>);
+
+impl Endpoints {
+    /// The endpoints among the variables, which also hold secrets.
+    fn of(mut variables: BTreeMap<String, String>) -> Self {
+        variables.retain(|name, _| name.starts_with("AWS_ENDPOINT_URL"));
+        Self(variables)
+    }
+}
 
 impl LoadServiceConfig for Endpoints {
     fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
         let service = key.service_id().replace(' ', "_").to_uppercase();
-        std::env::var(format!("{}_{service}", key.env())).or_else(|_| std::env::var(key.env())).ok()
+        self.0.get(&format!("{}_{service}", key.env())).or_else(|| self.0.get(key.env())).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_credential_types::provider::ProvideCredentials as _;
+
+    use super::*;
+
+    const LAMBDAS: [(&str, &str); 3] =
+        [("AWS_REGION", "eu-west-1"), ("AWS_ACCESS_KEY_ID", "ASIA1"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+
+    fn configured(more: &[(&str, &str)]) -> Result<SdkConfig, String> {
+        let variables = LAMBDAS.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        by_variables(variables, &Connections::new())
+    }
+
+    #[tokio::test]
+    async fn credentials_are_those_of_the_three_variables() {
+        for (token, expected) in [("session", Some("session")), ("", None), (" ", None)] {
+            let configuration = configured(&[("AWS_SESSION_TOKEN", token), ("SPILLWAY_STACK", "s")]).unwrap();
+            let credentials = configuration.credentials_provider().unwrap().provide_credentials().await.unwrap();
+            let keys = (credentials.access_key_id(), credentials.secret_access_key(), credentials.session_token());
+            assert_eq!(keys, ("ASIA1", "secret", expected));
+            assert_eq!(configuration.region().map(AsRef::as_ref), Some("eu-west-1"));
+        }
+    }
+
+    #[test]
+    fn missing_variable_is_named() {
+        for (missing, _) in LAMBDAS {
+            let variables = LAMBDAS.iter().filter(|(name, _)| *name != missing);
+            let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let error = by_variables(variables, &Connections::new()).err();
+            assert_eq!(error, Some(format!("{missing} is not set")));
+        }
+    }
+
+    #[test]
+    fn endpoint_of_a_service_wins_over_the_common_one() {
+        let endpoint = |configuration: &SdkConfig, service: &'static str| {
+            let key = ServiceConfigKey::builder().service_id(service).env("AWS_ENDPOINT_URL").profile("endpoint_url");
+            configuration.service_config().unwrap().load_config(key.build().unwrap())
+        };
+        let of_one = ("AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2", "https://elb.internal");
+        let alone = configured(&[of_one]).unwrap();
+        assert_eq!(endpoint(&alone, "Elastic Load Balancing v2").as_deref(), Some("https://elb.internal"));
+        assert_eq!(endpoint(&alone, "EC2"), None);
+        let both = configured(&[of_one, ("AWS_ENDPOINT_URL", "http://bed")]).unwrap();
+        assert_eq!(endpoint(&both, "Elastic Load Balancing v2").as_deref(), Some("https://elb.internal"));
+        assert_eq!(endpoint(&both, "EC2").as_deref(), Some("http://bed"));
+        assert!(!format!("{:?}", configured(&[("AWS_SESSION_TOKEN", "session")]).unwrap()).contains("session"));
+    }
+
+    #[test]
+    fn fips_endpoints_are_used_if_the_variable_says_so() {
+        assert_eq!(configured(&[("AWS_USE_FIPS_ENDPOINT", "true")]).unwrap().use_fips(), Some(true));
+        assert_eq!(configured(&[]).unwrap().use_fips(), Some(false));
     }
 }
