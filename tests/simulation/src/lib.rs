@@ -18,6 +18,9 @@
 //! * `simulation`: the queue of events, which ties these together
 //! * `function`: the function at work, and the ways of its requests
 
+//  The futures of the drainer are nested more deeply than 128.
+#![recursion_limit = "256"]
+
 mod aws;
 mod clock;
 mod cluster;

@@ -30,8 +30,7 @@ def install(path: Path, moto: Moto) -> dict[str, str]:
     made = Intrinsics(whole, {}, known)
     return {
         variable: text
-        for resource in resources.values()
-        for variable, value in _variables(resource).items()
+        for variable, value in _variables(resources["Drain"]).items()
         if (text := _made_of(value, made, known)) is not None
     }
 
@@ -71,7 +70,7 @@ def _trust(role: dict[str, Any]) -> dict[str, Any]:
 
 
 def _variables(resource: dict[str, Any]) -> dict[str, Any]:
-    return resource.get("Properties", {}).get("Environment", {}).get("Variables", {})
+    return resource["Properties"].get("Environment", {}).get("Variables", {})
 
 
 def _made_of(value: Any, made: Intrinsics, known: dict[str, str]) -> str | None:

@@ -248,6 +248,9 @@ impl Pod {
         if app.has_volume {
             spec["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": self.claim()}}]);
         }
+        if app.tolerates {
+            spec["tolerations"] = json!([{"operator": "Exists"}]);
+        }
         if app.is_critical {
             spec["priorityClassName"] = json!("system-cluster-critical");
         }
