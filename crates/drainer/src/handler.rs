@@ -226,8 +226,7 @@ async fn whose(
 /// Does what the table says for such a notice and such a node.
 async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Attempt { notice, invocation, settings, .. } = target.attempt;
-    let decide =
-        || decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now());
+    let decide = || decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now());
     let mut decision = decide();
     if let Decision::Postpone(begins) = decision
         && later::slept(begins, invocation).await

@@ -44,13 +44,7 @@ impl History {
     /// A notice that nobody has worked on yet.
     #[must_use]
     pub fn of(notice: Value) -> Self {
-        Self {
-            notice,
-            instance: None,
-            earlier: Vec::new(),
-            blockage: None,
-            by_second_schedule: false,
-        }
+        Self { notice, instance: None, earlier: Vec::new(), blockage: None, by_second_schedule: false }
     }
 
     /// When the first invocation began, if this is a later one.

@@ -12,16 +12,16 @@ mod values;
 
 use std::time::Duration;
 
-use kube_core::Selector;
 use environment::Reader;
 pub use environment::SettingsError;
+use kube_core::Selector;
 pub use spillway_receipt::LifecycleResult;
 
 #[cfg(test)]
 use table::SETTINGS;
 pub use values::{
-    GroupTag, KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NoticeFamily, Policy,
-    Schedules, TaintNames, Taints,
+    GroupTag, KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NoticeFamily, Policy, Schedules,
+    TaintNames, Taints,
 };
 
 /// Everything that the person who deploys can choose.

@@ -91,10 +91,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
             _ => None,
         };
         let stage = Stage::set_with(&name, NodeOptions { name: own_name, node_claim, ..NodeOptions::default() }).await;
-        let settings = [
-            ("SPILLWAY_KARPENTER", "nodeclaim"),
-            ("SPILLWAY_NODE_EVENTS", "true"),
-        ];
+        let settings = [("SPILLWAY_KARPENTER", "nodeclaim"), ("SPILLWAY_NODE_EVENTS", "true")];
         let stage = stage.with_settings(&settings).await;
         if matches!(need, Need::Disrupt) {
             let (client, shape) = (world.admin(), PodShape::default().on_node(&stage.node.name));

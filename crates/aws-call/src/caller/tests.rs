@@ -94,7 +94,10 @@ async fn a_call_is_sent_to_its_endpoint_as_it_was_signed() {
 
     let asked = asked.lock().expect("unpoisoned");
     let [invoked, publish] = asked.as_slice() else { panic!("{asked:?}") };
-    assert_eq!((invoked.method(), invoked.uri()), ("POST", "https://lambda.example/2015-03-31/functions/drain/invocations"));
+    assert_eq!(
+        (invoked.method(), invoked.uri()),
+        ("POST", "https://lambda.example/2015-03-31/functions/drain/invocations")
+    );
     assert_eq!(invoked.body().bytes(), Some(b"{}".as_slice()));
     let header = |name: &str| invoked.headers().get(name).unwrap_or_default();
     assert_eq!(header("content-type"), "application/json");
@@ -134,7 +137,10 @@ async fn without_an_answer_the_call_is_given_up_and_may_be_made_again() {
     let begin = Instant::now();
     for (endpoint, after) in [(Endpoint::Resets, 0), (Endpoint::Answers(200, "<html>"), 0), (Endpoint::Hangs, 5)] {
         let error = comes_of(endpoint).await.expect_err("no answer");
-        assert!(error.to_string().starts_with("lambda:InvokeFunction got no answer") && error.is_transient(), "{error}");
+        assert!(
+            error.to_string().starts_with("lambda:InvokeFunction got no answer") && error.is_transient(),
+            "{error}"
+        );
         assert_eq!(begin.elapsed().as_secs(), after);
     }
 }

@@ -1,7 +1,6 @@
 //! Where a drain stands: which pods still have to leave, what is to be requested next, and what
 //! became of each. Pure: answers and changes in, requests out; the clock is handed in.
 
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -69,9 +69,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());
     if !claim.is_joined() {
-        side_task = side_task.with_news(|news| {
-            publish_blockage(&so_far, news, context, client, attempt.invocation).boxed_local()
-        });
+        side_task = side_task
+            .with_news(|news| publish_blockage(&so_far, news, context, client, attempt.invocation).boxed_local());
     }
     let stop = async {
         tokio::select! {

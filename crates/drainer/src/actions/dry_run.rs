@@ -72,11 +72,7 @@ pub(crate) async fn dry_run(
 }
 
 /// The target's node and the way to it; `None`: the cluster has no such node. Tried until the window ends.
-async fn find_node(
-    context: &Context,
-    target: &Target<'_>,
-    window: Window,
-) -> Result<Option<(Client, Node)>, Failure> {
+async fn find_node(context: &Context, target: &Target<'_>, window: Window) -> Result<Option<(Client, Node)>, Failure> {
     let doing = format!("find the node of instance {}", target.instance.id);
     let found = context.in_cluster(target.cluster, window.end, &doing, async |client| {
         let node = find(&Api::all(client.clone()), target.instance).await?;

@@ -5,8 +5,8 @@ use spillway_core::decision::Reason;
 use spillway_core::instance::{Instance, InstanceState};
 use spillway_notice::{Notice, continued, payload};
 
-use crate::aws::ec2::{DESCRIBE_STATUS, scheduled_events};
 use crate::aws;
+use crate::aws::ec2::{DESCRIBE_STATUS, scheduled_events};
 use crate::context::{Attempt, Context};
 use crate::failure::Failure;
 use crate::later::Later;

@@ -9,8 +9,8 @@ use spillway_notice::Kind;
 use super::give_back::{NotGivenBack, Patiently, give_back, reached_by};
 use super::undo_check;
 use crate::context::{Context, Target};
-use crate::later::Deleted;
 use crate::failure::Failure;
+use crate::later::Deleted;
 use crate::receipt::record::Record;
 
 /// Something is over: what was scheduled for it is not done, and the node is given back.

@@ -8,17 +8,19 @@ pub(crate) mod target;
 
 use std::cell::OnceCell;
 
+use jiff::Timestamp;
 use kube::Client;
 use spillway_core::clock::Clock;
 use spillway_core::cluster::ClusterName;
+use spillway_notice::InstanceId;
 use spillway_retry::{self as retry, Stopped, Transient};
 use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
+use crate::aws;
 use crate::aws::itself::{INVOKE, Itself};
 use crate::aws::queue::Queue;
-use crate::aws;
 use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::later::{Later, Scheduler};
@@ -59,6 +61,11 @@ impl Context {
     /// The client of EventBridge Scheduler.
     pub fn schedules(&self) -> &aws_sdk_scheduler::Client {
         self.scheduler.client()
+    }
+
+    /// Returns the times at which schedules of an instance begin drains. Retries until `end`.
+    pub async fn scheduled_for(&self, instance: &InstanceId, end: Instant) -> Result<Vec<Timestamp>, Failure> {
+        self.scheduler.times_of(instance, end).await
     }
 
     /// Invokes the function with a payload of its own, now or at a time. Retries until `end`.

@@ -35,8 +35,8 @@ use crate::aws::queue::Queue;
 use crate::context::Context;
 use crate::context::cluster::{Access, Connector};
 use crate::context::log::Log;
-use crate::later::{FunctionName, Scheduler};
 use crate::handler;
+use crate::later::{FunctionName, Scheduler};
 use aws::AwsDouble;
 
 /// Where the function of a test runs.

@@ -36,9 +36,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
     let LeaveRequest { uid, name, method, grace, patience } = request;
     let request = match method {
-        Method::Evict => {
-            PodRequest::Eviction(Box::new(eviction(&name, &uid, grace)), PostParams::default())
-        }
+        Method::Evict => PodRequest::Eviction(Box::new(eviction(&name, &uid, grace)), PostParams::default()),
         Method::Delete => PodRequest::Deletion(deletion(&uid, grace)),
     };
     let answer = answer(&client, &name, &request);

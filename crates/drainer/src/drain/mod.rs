@@ -112,8 +112,7 @@ impl<'a> Drain<'a> {
         let ClaimedNode { claim, client } = node;
         let now = Instant::now();
         let claimed = history.claimed().unwrap_or_else(|| clock.at(claim_began));
-        let returns =
-            if claim.denied().is_some() { Returns::to_uncordoned(claimed) } else { Returns::since(claimed) };
+        let returns = if claim.denied().is_some() { Returns::to_uncordoned(claimed) } else { Returns::since(claimed) };
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {
             node,

@@ -11,8 +11,8 @@
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
-use kube::{Api, Client, ResourceExt as _};
 use kube::core::Selector;
+use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::kube::status::{is_missing, is_of_another_uid};

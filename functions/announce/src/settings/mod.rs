@@ -6,8 +6,8 @@
 mod table;
 mod values;
 
-pub(crate) use values::StoredName;
 use spillway_settings::environment::{Reader, SettingsError};
+pub(crate) use values::StoredName;
 
 /// Everything that the person who deploys can choose.
 #[derive(Debug)]

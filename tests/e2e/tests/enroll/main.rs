@@ -85,7 +85,8 @@ async fn a_fourth_is_found_by_the_doctor(fleet: &Fleet, next: &Cluster) {
 async fn what_is_out_of_date_is_put_right(fleet: &Fleet) {
     let entries = fleet.aws.access_entries("red").await.expect("entries");
     let principal = entries[0]["principalArn"].as_str().expect("a role");
-    let empty = format!("aws eks update-access-entry --cluster-name red --kubernetes-groups [] --principal-arn {principal}");
+    let empty =
+        format!("aws eks update-access-entry --cluster-name red --kubernetes-groups [] --principal-arn {principal}");
     assert!(!fleet.runs("spillway-enroller", &empty).await, "IAM could not say into which groups");
     assert!(fleet.runs("administrator", &empty).await);
     let roles = Api::<ClusterRole>::all(fleet.cluster("red").admin());

@@ -53,7 +53,8 @@ async fn ten_blocked_hooks_keep_a_spot_notice_waiting() {
     let blocked: Vec<TestNode> = join_all(blocked).await;
     let spot = NodeOptions { spot: true, ..NodeOptions::default() };
     let spot = world.add_node(spot).await.expect("the node joins");
-    let budget = json!({"metadata": {"namespace": NAME, "name": "none"}, "spec": {"maxUnavailable": 0, "selector": {}}});
+    let budget =
+        json!({"metadata": {"namespace": NAME, "name": "none"}, "spec": {"maxUnavailable": 0, "selector": {}}});
     let budget: PodDisruptionBudget = serde_json::from_value(budget).expect("it is a budget");
     pods::create(&client, &budget).await.expect("it is created");
     let all = i32::try_from(EXECUTIONS).expect("a few");

@@ -131,7 +131,8 @@ impl Tracked {
 
     /// Whether it has yet to leave, or is on its way out.
     pub fn has_to_leave(&self) -> bool {
-        !self.is_returned && matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
+        !self.is_returned
+            && matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
     }
 
     /// How long it needs to leave: its grace, and what is kept for its volumes. Whether they can be attached to several nodes at
@@ -166,7 +167,9 @@ impl Tracked {
         // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
         let has_failed_deletion = self.failures.is_some() && self.history.last_method() == Some(Method::Delete);
         let forced = match self.blocked.by() {
-            Some(_) if !has_failed_deletion && !self.has_finished && !self.is_returned => window.forced_from(self.needs(window)),
+            Some(_) if !has_failed_deletion && !self.has_finished && !self.is_returned => {
+                window.forced_from(self.needs(window))
+            }
             _ => None,
         };
         let forced = forced.map(|from| from.max(self.not_deleted_before()));

@@ -173,7 +173,9 @@ mod tests {
         let listed =
             serde_json::json!({"metadata": {"name": "n-9", "ownerReferences": [{"kind": "NodeClaim", "name": "c"}]}});
         let owned: ListedNode = serde_json::from_value(listed).unwrap();
-        for node in [owned.metadata, node(0, &[]), node(1, KARPENTERS), node(2, MANAGED), node(3, &[("spillway/ignore", "")])] {
+        for node in
+            [owned.metadata, node(0, &[]), node(1, KARPENTERS), node(2, MANAGED), node(3, &[("spillway/ignore", "")])]
+        {
             fleet.see(&node);
         }
         assert_eq!(fleet.unowned.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["n-0"]);

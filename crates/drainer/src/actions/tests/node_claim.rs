@@ -6,8 +6,8 @@ use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 
 use super::done;
-use crate::actions::node_claim::hand_over;
 use crate::actions::Next;
+use crate::actions::node_claim::hand_over;
 use crate::failure::Failure;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};

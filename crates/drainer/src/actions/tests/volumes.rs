@@ -13,7 +13,9 @@ use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{AfterDrain, StepName};
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
-use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, hook_described_for, scheduled, waits_no_more};
+use crate::test_support::aws::{
+    completed, group_described, heartbeat, hook_described, hook_described_for, scheduled, waits_no_more,
+};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::log::logged_in_time;
 use crate::test_support::script::{Expected, call};

@@ -13,8 +13,8 @@ use spillway_settings::LifecycleResult;
 
 use super::*;
 use crate::publish::tests::{after, drain_report, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story};
-use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::Fate;
+use crate::receipt::record::{HookStatus, Record};
 
 /// The receipt of a drain that was under way, with a pod for each fate; two seconds after the notice those that left were
 /// told to.

@@ -22,8 +22,11 @@ fn mount_pod(name: &str) -> Pod {
 #[test]
 fn pod_that_asks_to_be_last_leaves_when_others_have_gone() {
     let now = Instant::now();
-    let mut progress =
-        drain(&[asking("proxy", "last"), pod("dns", Some("system-cluster-critical")), pod("web-0", None)], hard(now, 120), now);
+    let mut progress = drain(
+        &[asking("proxy", "last"), pod("dns", Some("system-cluster-critical")), pod("web-0", None)],
+        hard(now, 120),
+        now,
+    );
     assert_eq!(names(&progress.requests(now)), ["web-0"]);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     progress.changed(gone("web-0"), now);

@@ -95,7 +95,8 @@ fn returned_pod_behind_a_budget_is_never_forced() {
 #[test]
 fn critical_pods_do_not_wait_for_a_returned_pod() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("dns", Some("system-cluster-critical")), pod("web-0", None)], held_by_hook(now), now);
+    let mut progress =
+        drain(&[pod("dns", Some("system-cluster-critical")), pod("web-0", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     progress.changed(came(tolerant("web-1", 1)), now);
