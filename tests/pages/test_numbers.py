@@ -67,7 +67,7 @@ NUMBERS = (
     (WHAT_HAPPENS, r"They are sent (ten) at a time", f"{DRAIN}/drain/side_task.rs", "REQUESTS_AT_ONCE"),
     (NOTICES, r"of more than (five) claims", f"{CORE}/node/pace.rs", "LIMIT"),
     (NOTICES, r"from (30 minutes) before its turn", f"{DRAIN}/actions/postpone.rs", "TAINTED_FOR"),
-    (NOTICES, r"a schedule looks again in (3) to 4 minutes", f"{CORE}/decision/times.rs", "TURN_AFTER"),
+    (NOTICES, r"a schedule looks again after (3 minutes)", f"{CORE}/decision/times.rs", "TURN_AFTER"),
     (NOTICES, r"The pace ends (ten minutes) and twice", f"{CORE}/decision/times.rs", "RESERVE"),
     (NOTICES, r"more than (five minutes) ahead of the clock", f"{CORE}/decision/plausible.rs", "CLOCKS_APART"),
     (NOTICES, r"queue keep a notice \((2 hours)\)", f"{CORE}/decision/plausible.rs", "QUEUED"),
