@@ -35,7 +35,7 @@ fn ending(delivery: &Delivery) -> String {
     answer.map_or_else(|error| error.error_type.clone(), |answer| answer["ending"].as_str().unwrap_or("").to_owned())
 }
 
-/// Records the waits and asserts no difference of clocks. docs/what-happens.md has the figures of one run.
+/// Prints both waits and asserts no difference of clocks.
 #[tokio::test]
 async fn ten_blocked_hooks_keep_a_spot_notice_waiting() {
     let world = world().await;
