@@ -90,7 +90,13 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
             Need::HandOver => Some(karpenter.claim().await.expect("it is created")),
             _ => None,
         };
-        let stage = Stage::set_with(&name, NodeOptions { name: own_name, node_claim, ..NodeOptions::default() }).await;
+        // Only a drain for a hook waits for volumes.
+        let group = matches!(need, Need::Detach).then(|| name.clone());
+        if let Some(group) = &group {
+            world.aws_side().put_group(group, &[Hook::terminate("spillway")]).await.expect("the group is new");
+        }
+        let options = NodeOptions { name: own_name, node_claim, group, ..NodeOptions::default() };
+        let stage = Stage::set_with(&name, options).await;
         let settings = [("SPILLWAY_KARPENTER", "nodeclaim"), ("SPILLWAY_NODE_EVENTS", "true")];
         let stage = stage.with_settings(&settings).await;
         if matches!(need, Need::Disrupt) {
@@ -127,6 +133,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         // Late, so that the window is short: fifteen seconds. A pod that a budget holds has half of it to go.
         let event = match need {
             Need::CallOff => Maintenance::of(&stage.node.instance_id, in_s(120)).notice(&name),
+            Need::Detach => stage.terminate().await,
             _ => spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(105)),
         };
         let outcome = stage.lambda.invoke(&event).await;

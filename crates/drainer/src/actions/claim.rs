@@ -10,7 +10,7 @@ use spillway_core::outcome::{DrainOutcome, Outcome};
 use spillway_retry::jittered;
 use tokio::time::{Instant, sleep};
 
-use super::{Next, lifecycle};
+use super::{Next, lifecycle, postpone};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::kube::ApiError;
@@ -84,7 +84,12 @@ pub(super) async fn claim(
             record.claimed(&node, attempt.invocation.clock.now());
             Ok(Claiming::Claimed(node))
         }
-        Err(why) => Ok(Claiming::Ended(unclaimed(why, target, record).await?)),
+        Err(why) => {
+            if matches!(why, Unclaimed::MaintenanceBegan(_)) {
+                postpone::remove_taint(context, target).await;
+            }
+            Ok(Claiming::Ended(unclaimed(why, target, record).await?))
+        }
     }
 }
 

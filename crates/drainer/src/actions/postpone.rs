@@ -95,3 +95,16 @@ async fn taint(context: &Context, target: &Target<'_>) {
         tracing::warn!(error = failure.text(), "pods of other nodes may come to a node whose drain waits");
     }
 }
+
+/// Removes the taint of a node whose turn never comes. A failure is logged: the doctor finds the taint.
+pub(super) async fn remove_taint(context: &Context, target: &Target<'_>) {
+    let Attempt { notice, invocation, .. } = target.attempt;
+    let Some(cause) = UncordonCause::of_notice(notice) else { return };
+    let until = Patiently { reached: reached_by(invocation.drains_until()), ready: None };
+    if let Err(failure) = give_back(context, target.cluster, target.instance, &cause, until).await {
+        tracing::warn!(
+            error = failure.text(),
+            "a node whose maintenance has begun may keep the taint of planned maintenance"
+        );
+    }
+}

@@ -119,7 +119,7 @@ async fn a_continuation_that_is_delivered_twice_is_gone_on_with_once_and_joined_
     let lambda = stage.lambda.clone();
 
     let (one, other, ()) = tokio::join!(lambda.invoke(&continuation), lambda.invoke(&continuation), async {
-        until_taken_over(&mut stage.audit, 2).await;
+        until_taken_over(&mut stage.audit, 1).await;
         end_slow_pod(&stage).await;
     });
 
