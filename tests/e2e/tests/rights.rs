@@ -10,6 +10,7 @@ use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use spillway_bed::aws::Hook;
 use spillway_bed::karpenter::Karpenter;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::volumes::{AttachedVolume, with_claim};

@@ -101,9 +101,9 @@ pub(super) async fn remove_taint(context: &Context, target: &Target<'_>) {
     let Attempt { notice, invocation, .. } = target.attempt;
     let Some(cause) = UncordonCause::of_notice(notice) else { return };
     let until = Patiently { reached: reached_by(invocation.drains_until()), ready: None };
-    if let Err(failure) = give_back(context, target.cluster, target.instance, &cause, until).await {
+    if let Err(why) = give_back(context, target.cluster, target.instance, &cause, until).await {
         tracing::warn!(
-            error = failure.text(),
+            error = Failure::from(why).text(),
             "a node whose maintenance has begun may keep the taint of planned maintenance"
         );
     }
