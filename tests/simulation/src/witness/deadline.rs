@@ -16,7 +16,7 @@ const TIME_FOR_A_BUDGET: SignedDuration = SignedDuration::from_secs(20);
 /// A notice's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deadline {
-    /// When it was sent.
+    /// When it was sent; the earliest begin of a drain for maintenance.
     pub(super) sent: Timestamp,
     pub(super) termination: Termination,
     /// How long a hook is held until the volumes of its node are detached.
@@ -39,8 +39,9 @@ pub(super) enum Termination {
 impl Deadline {
     /// By a notice, for an invocation that began then.
     pub(super) fn of(notice: &Value, began: Timestamp, plan: &Plan) -> Option<Self> {
-        let sent: Timestamp = notice["time"].as_str()?.parse().ok()?;
-        let after = |seconds| sent + SignedDuration::from_secs(seconds);
+        let mut sent: Timestamp = notice["time"].as_str()?.parse().ok()?;
+        let time = sent;
+        let after = |seconds| time + SignedDuration::from_secs(seconds);
         let termination = match notice["detail-type"].as_str()? {
             "EC2 Spot Instance Interruption Warning" => {
                 let (goes, skew) = (after(120), SignedDuration::from_millis(plan.skew_ms));
@@ -51,6 +52,9 @@ impl Deadline {
             "AWS Health Event" if notice["detail"]["statusCode"] == "upcoming" => {
                 let starts = notice["detail"]["startTime"].as_str()?;
                 let starts = jiff::fmt::rfc2822::parse(starts).ok()?.timestamp();
+                let lead = plan.setting("SPILLWAY_MAINTENANCE_LEAD_S").and_then(|lead| lead.parse().ok());
+                // A wait of less than two minutes is slept within the invocation.
+                sent = sent.max(starts - SignedDuration::from_secs(lead.unwrap_or(3_600)));
                 if starts <= began { Termination::Unknown } else { Termination::At(starts) }
             }
             _ => Termination::Unknown,
