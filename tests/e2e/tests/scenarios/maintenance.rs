@@ -32,8 +32,7 @@ async fn schedules(stage: &Stage) -> Vec<Schedule> {
 async fn maintenance_is_drained_its_lead_before_it_starts_and_not_when_it_is_announced() {
     let stage = stage("waits", LEAD_S).await;
     stage.deploy("quick", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
-    // Its schedule has to be made and looked at before it fires.
-    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(LEAD_S + 25));
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(LEAD_S + 600));
     let begins = maintenance.starts - SignedDuration::from_secs(LEAD_S);
 
     let announced = stage.notify(&maintenance.notice("announced")).await;
@@ -45,12 +44,14 @@ async fn maintenance_is_drained_its_lead_before_it_starts_and_not_when_it_is_ann
     let failures = schedules(&stage).await[0].dead_letters.clone();
     assert!(failures.as_ref().is_some_and(|queue| queue.ends_with(":spillway-Failures")), "{failures:?}");
 
-    let drained = stage.lambda.invoke(stage.fired().await).await;
+    // A wait of less than two minutes is slept.
+    let sooner = maintenance.moved_to(in_s(LEAD_S + 25));
+    let drained = stage.notify(&sooner.notice("sooner")).await;
 
     assert_eq!(ended(&drained).0, "drained", "{drained:#?}");
     let receipt = receipt(&drained);
-    assert_eq!(receipt["notice"]["event_id"], "announced");
-    assert_eq!(receipt["notice"]["deadline"], json!(maintenance.starts));
+    assert_eq!(receipt["notice"]["event_id"], "sooner");
+    assert_eq!(receipt["notice"]["deadline"], json!(sooner.starts));
     assert!(stage.is_cordoned().await);
 }
 
