@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// Claims of one group, a second apart.
-    fn one_after_the_other<'a>(names: &[&'a str]) -> Claims {
+    fn one_after_the_other(names: &[&str]) -> Claims {
         claims(names.iter().zip(0..).map(|(name, claimed_s)| (*name, claim("web", claimed_s))))
     }
 

@@ -89,7 +89,7 @@ fn a_pod_that_asks_to_be_skipped_is_left_alone_and_not_waited_for_as_long_as_it_
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
-/// JuiceFS makes the next mount pod before it lets the last one go.
+/// `JuiceFS` makes the next mount pod before it lets the last one go.
 #[test]
 fn mount_pods_keep_no_drain_waiting() {
     let now = Instant::now();

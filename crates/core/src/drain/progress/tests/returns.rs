@@ -59,7 +59,7 @@ fn returned_pods_are_evicted_with_doubling_pauses_beside_other_work() {
     assert_eq!(progress.end(), None);
 }
 
-/// Two pods of one ReplicaSet that were bound before the scheduler saw the cordon.
+/// Two pods of one `ReplicaSet` that were bound before the scheduler saw the cordon.
 #[test]
 fn backlog_pods_are_evicted_at_once_and_waited_for() {
     let now = Instant::now();
