@@ -51,7 +51,7 @@ pub(crate) struct Target<'a> {
     pub(crate) cluster: &'a ClusterName,
 }
 
-impl<'a> Attempt<'a> {
+impl Attempt<'_> {
     /// Until when the notice is worked on.
     pub(crate) fn limits(&self) -> Limits {
         Limits::of(self.notice, self.action.as_ref().map(|action| action.waits), self.settings)

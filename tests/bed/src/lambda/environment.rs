@@ -217,7 +217,7 @@ impl Environment {
 /// Waits until the processes that serve are to be killed.
 async fn until_killed(killed: &mut watch::Receiver<()>) {
     if killed.changed().await.is_err() {
-        std::future::pending().await;
+        std::future::pending::<()>().await;
     }
 }
 
