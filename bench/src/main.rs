@@ -96,7 +96,7 @@ impl Programs {
     fn find(options: &Options) -> Result<Self, BedError> {
         let own = std::env::current_exe().map_err(BedError::io("find this program's own path"))?;
         let target = own.ancestors().nth(2).unwrap_or(&own);
-        let built = |name: &str| exists(&target.join("lambda").join(name).join("bootstrap"));
+        let built = |name: &str| exists(target.join("lambda").join(name).join("bootstrap"));
         Ok(Self {
             drain: exists(&LambdaOptions::default().binary)?,
             before: options.before.as_ref().map(exists).transpose()?,
@@ -256,14 +256,15 @@ fn command(options: &Options) -> String {
     let Options { cases, runs, executions, before, nth } = options;
     let mut command = format!("make bench RUNS={runs}");
     if cases != &DEFAULT {
-        command += &format!(" CASES={}", cases.iter().map(Case::to_string).collect::<Vec<_>>().join(","));
+        let cases: Vec<_> = cases.iter().map(Case::to_string).collect();
+        command = format!("{command} CASES={}", cases.join(","));
     }
     if *executions != 1_000 {
-        command += &format!(" EXECUTIONS={executions}");
+        command = format!("{command} EXECUTIONS={executions}");
     }
     for (name, path) in [("BEFORE", before), ("NTH", nth)] {
         if path.is_some() {
-            command += &format!(" {name}=…");
+            command = format!("{command} {name}=…");
         }
     }
     command

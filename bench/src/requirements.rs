@@ -106,7 +106,7 @@ fn of_case(results: &Results, case: Case) -> Vec<Row> {
     let failed = runs.iter().map(|run| run.figures.failed).sum::<usize>() + broken;
     for row in &mut rows {
         if failed > 0 {
-            row.measured += &format!("; {failed} failed");
+            row.measured = format!("{}; {failed} failed", row.measured);
             row.verdict = Verdict::Missed;
         }
     }

@@ -25,6 +25,7 @@ pub(crate) struct Size {
 
 /// One turn of starts, from the execution of a binary to its first poll of the Runtime API, in milliseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the raw results name their unit")]
 pub(crate) struct Starts {
     /// A function that is `lambda_runtime` alone.
     pub(crate) empty_ms: f64,
