@@ -18,7 +18,6 @@ from doctor_report.page import Page as DoctorsPage
 from doctor_report.report import read as read_report
 
 from . import receipts
-from .drawings.dashboard import dashboard
 from .drawings.slack import channel
 from .drawings.terminal import terminal
 from .drawings.way import way
@@ -86,6 +85,5 @@ PICTURES = [
     *_light_and_dark("way", the_way),
     Picture("way-phone.png", the_way, width=500),
     *_light_and_dark("slack", messages, width=720),
-    *_light_and_dark("dashboard", lambda: dashboard(receipts.week(), receipts.WEEK), width=1200),
     Picture("doctor.png", the_doctor, width=760, dark=True),
 ]

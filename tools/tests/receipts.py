@@ -7,7 +7,6 @@ from typing import Any
 
 Json = dict[str, Any]
 # When the week of `week` begins.
-WEEK = datetime(2026, 11, 16)
 
 
 def pod(name: str, fate: str, **more: Any) -> Json:
@@ -268,23 +267,3 @@ def _of_a_storm(n: int, at: datetime) -> Json:
         reason=f"1 of 20 pods was still on node {node} when the time was up" if is_failed
         else f"all 19 pods that had to leave node {node} have gone",
     )  # fmt: skip
-
-
-def week() -> list[Json]:
-    """A week of two clusters: some spot interruptions each hour and 60 at once on the fifth day, whose instances then shut
-    down, and scale-in beside them."""
-    made: list[Json] = []
-    times = [(hour, n) for hour in range(7 * 24) for n in range(hour * hour * 7919 % 11 % 5 + 60 * (hour == 106))]
-    for number, (hour, n) in enumerate(times):
-        at = WEEK + timedelta(hours=hour, minutes=n)
-        spot = _of_a_storm(number, at)
-        if number % 13 == 0:
-            spot["pods"][18].update(fate="forced", answers={"blocked-by-budget": 5, "deleted": 1})
-        if number % 7 == 0:
-            spot["pods"][3].update(fate="clamped", given_s=20)
-        made.append(spot)
-        gone = receipt(notice={**spot["notice"], "kind": "instance shutting down"}, cluster=spot["cluster"], ending="joined",
-                       window=None, pods=[], steps=steps(begun=200, described=290))  # fmt: skip
-        scaled_in = {**spot, "notice": {**spot["notice"], "kind": "terminate lifecycle action"}, "ending": "drained", "pods": spot["pods"][:18]}
-        made += [gone] if number % 4 else [gone, {**scaled_in, "steps": steps(begun=400, claimed=500, drained=24_000)}]
-    return made
