@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 Json = dict[str, Any]
-# When the week of `week` begins.
 
 
 def pod(name: str, fate: str, **more: Any) -> Json:
