@@ -83,8 +83,10 @@ impl Attempt<'_> {
             Deadline::HeldByHook => Termination::AtTheLatest(limit),
             Deadline::Open => Termination::Unknown,
         };
+        // Earlier invocations may have ended before a planned drain was to begin.
+        let began = self.history.began().map(|began| began.max(begins(self.notice, self.settings)));
         Window {
-            start: self.history.began().map_or_else(Instant::now, |began| clock.instant(began)),
+            start: began.map_or_else(Instant::now, |began| clock.instant(began)),
             end: limit.min(self.invocation.drains_until()),
             instance_goes,
             margin: MARGIN,
