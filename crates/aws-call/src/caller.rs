@@ -26,7 +26,6 @@ use crate::service::Service;
 /// How long one attempt may take. AWS answers such a call in milliseconds.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
-/// Why a call failed, as the SDK's clients say it.
 pub type Failed = SdkError<ErrorMetadata, HttpResponse>;
 
 /// Makes calls to AWS as the function.
@@ -38,7 +37,6 @@ pub struct Caller {
     region: String,
 }
 
-/// One call.
 #[derive(Debug, Clone)]
 pub struct Call<'a> {
     pub service: Service,

@@ -13,17 +13,14 @@ use spillway_retry::Transient;
 pub struct CallError {
     /// The action, as IAM writes it: `ec2:DescribeInstances`.
     pub action: &'static str,
-    /// What can be done about it.
     pub kind: CallErrorKind,
     /// What AWS answered: its code and its message. Empty if no answer came.
     answer: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// The ways in which a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallErrorKind {
-    /// The function's role lacks the permission.
     Denied,
     /// AWS asks us to slow down.
     Throttled,
@@ -88,7 +85,6 @@ impl CallError {
         }
     }
 
-    /// What AWS answered: its code and its message.
     #[must_use]
     pub fn answer(&self) -> &str {
         &self.answer

@@ -11,7 +11,6 @@ const DOMAINS: [(&str, &str); 6] = [
     ("us-isof-", "csp.hci.ic.gov"),
 ];
 
-/// What the host names of a Region's endpoints end with.
 #[must_use]
 pub fn dns_suffix(region: &str) -> &'static str {
     let domain = DOMAINS.iter().find(|(prefix, _)| region.starts_with(prefix));

@@ -2,7 +2,6 @@
 
 use crate::partition::dns_suffix;
 
-/// A service of AWS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
     Lambda,
@@ -24,7 +23,6 @@ impl Service {
         }
     }
 
-    /// The name in host names and in signatures.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Lambda => "lambda",
@@ -35,7 +33,6 @@ impl Service {
         }
     }
 
-    /// The URL of the service in a Region.
     pub(crate) fn endpoint(self, region: &str, fips: bool) -> String {
         // In GovCloud these have one endpoint each. It is a FIPS endpoint, and is not called so.
         let is_fips_anyway = region.starts_with("us-gov-") && matches!(self, Self::Sns | Self::Sqs | Self::Ssm);

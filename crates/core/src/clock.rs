@@ -25,17 +25,14 @@ impl Clock {
         Self { wall, instant: Instant::now() }
     }
 
-    /// When the invocation began.
     pub fn started(&self) -> Timestamp {
         self.wall
     }
 
-    /// The wall-clock time.
     pub fn now(&self) -> Timestamp {
         self.at(Instant::now())
     }
 
-    /// What time it is, or was, at an instant.
     pub fn at(&self, instant: Instant) -> Timestamp {
         let ahead =
             SignedDuration::try_from(instant.saturating_duration_since(self.instant)).unwrap_or(SignedDuration::MAX);
@@ -45,7 +42,6 @@ impl Clock {
         at.saturating_sub(behind).unwrap_or(Timestamp::MIN)
     }
 
-    /// The instant at which it is, or was, `at`.
     pub fn instant(&self, at: Timestamp) -> Instant {
         let ahead = at.duration_since(self.wall);
         let distance = ahead.unsigned_abs();

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// The name of an EKS cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterName(String);
 
@@ -12,7 +11,6 @@ impl ClusterName {
         Self(name.into())
     }
 
-    /// The name as EKS knows it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

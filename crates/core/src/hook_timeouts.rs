@@ -11,7 +11,6 @@ const MOST_TIMEOUTS: u32 = 100;
 /// The action is completed this long before its timeout, so that the answer still finds Auto Scaling waiting.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
-/// How long Auto Scaling waits at a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookTimeouts {
     /// From one sign of life to the next: `HeartbeatTimeout`.

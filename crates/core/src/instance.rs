@@ -9,32 +9,23 @@ use crate::cluster::ClusterName;
 /// Auto Scaling's own tag on its instances.
 const GROUP: &str = "aws:autoscaling:groupName";
 
-/// What we need to know of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// Its id.
     pub id: InstanceId,
     /// The availability zone, which stands in the node's provider id.
     pub zone: String,
     /// The private DNS name: the first guess at the node's name. EC2 takes it away from an
     /// instance that has ended.
     pub private_dns_name: Option<String>,
-    /// Whether it runs.
     pub state: InstanceState,
-    /// Its type, such as m7g.large.
     pub type_name: Option<String>,
-    /// Its tags.
     pub tags: BTreeMap<String, String>,
 }
 
-/// Whether an instance runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstanceState {
-    /// It runs, or is about to.
     Up,
-    /// It stops, or ends.
     GoingDown,
-    /// It has stopped, or ended.
     Down,
 }
 
@@ -63,13 +54,11 @@ impl Instance {
         })
     }
 
-    /// The Auto Scaling group that it is in.
     pub fn group(&self) -> Option<&str> {
         self.tags.get(GROUP).map(String::as_str)
     }
 }
 
-/// Which cluster the tags name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Membership {
     /// Exactly one.
@@ -108,20 +97,14 @@ pub fn membership(tags: &BTreeMap<String, String>) -> Membership {
     }
 }
 
-/// Who manages the node's life, and so who drains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManagedBy {
-    /// An Auto Scaling group of the user's own, or none.
     SelfManaged,
-    /// An EKS managed node group.
     ManagedNodeGroup,
-    /// Karpenter, in the cluster.
     Karpenter,
-    /// EKS Auto Mode.
     AutoMode,
     /// EKS Fargate. No tag says so, only a label of the node.
     Fargate,
-    /// A hybrid node, on somebody's own machine. Likewise.
     Hybrid,
 }
 

@@ -16,17 +16,14 @@ const FOR_THE_RECEIPT: SignedDuration = SignedDuration::from_millis(500);
 /// and for the answer.
 const FOR_THE_ANSWER: SignedDuration = SignedDuration::from_millis(100);
 
-/// One invocation of the function.
 #[derive(Debug)]
 pub struct Invocation {
     /// Lambda's id of it: the same for all attempts at an event.
     pub request_id: String,
     /// The function's ARN.
     pub function: String,
-    /// Where the function is at home.
     pub home: Home,
     pub clock: Clock,
-    /// When Lambda ends it.
     end: Timestamp,
 }
 
@@ -38,28 +35,23 @@ impl Invocation {
         Self { function, home, ..Self::until(end.unwrap_or(Timestamp::MAX), request_id, Clock::start()) }
     }
 
-    /// An invocation that Lambda ends then.
     pub fn until(end: Timestamp, request_id: &str, clock: Clock) -> Self {
         let (request_id, function) = (request_id.to_owned(), String::new());
         Self { request_id, function, home: Home::of_function(""), clock, end }
     }
 
-    /// When finding, claiming and draining a node have to stop.
     pub fn drains_until(&self) -> Instant {
         self.before_the_end(FOR_THE_REST)
     }
 
-    /// When completing a hook has to stop.
     pub fn completes_until(&self) -> Instant {
         self.before_the_end(FOR_CONTINUING)
     }
 
-    /// When handing on to a later invocation has to stop.
     pub fn continues_by(&self) -> Instant {
         self.before_the_end(FOR_THE_RECEIPT)
     }
 
-    /// When announcing has to stop.
     pub fn announces_until(&self) -> Instant {
         self.before_the_end(FOR_THE_ANSWER)
     }
@@ -69,7 +61,6 @@ impl Invocation {
         self.clock.instant(limit) > self.drains_until()
     }
 
-    /// Whether it drains no more.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.drains_until()
     }

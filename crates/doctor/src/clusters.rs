@@ -14,7 +14,6 @@ use crate::request::SelfTestRequest;
 const ID: CheckId = CheckId::Clusters;
 const LIST: &str = "eks:ListClusters";
 
-/// The clusters, and the check that found them.
 pub(crate) async fn look(
     context: &Context,
     request: &SelfTestRequest,

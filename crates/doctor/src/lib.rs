@@ -72,7 +72,6 @@ async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocat
     report
 }
 
-/// All checks.
 async fn checks(context: &Context, request: &SelfTestRequest, invocation: &Invocation, end: Instant) -> Vec<Check> {
     let (clusters, checked) = clusters::look(context, request, &invocation.home.region, end).await;
     let of_account = account::checks(context, &clusters, invocation, end);

@@ -6,7 +6,6 @@
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
 
-/// A question for the doctor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfTestRequest {
     /// The only cluster to look at; without it, all of ours.
@@ -15,7 +14,6 @@ pub struct SelfTestRequest {
     pub ends_deployment: bool,
 }
 
-/// The request, if the event is one.
 pub fn request(event: &Value) -> Option<SelfTestRequest> {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     match (text("source")?, text("detail-type")?) {

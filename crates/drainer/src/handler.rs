@@ -175,11 +175,9 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
     }
 }
 
-/// Whose instance a notice is about.
 enum Whose {
     /// This one, in that cluster, on whose nodes we act.
     Ours(Box<Instance>, ClusterName),
-    /// We do not act on it, for that reason.
     NotOurs(Reason),
 }
 

@@ -65,7 +65,6 @@ impl Signer {
     }
 }
 
-/// The tower service around the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Bearer<S> {
     inner: S,

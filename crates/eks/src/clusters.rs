@@ -23,7 +23,6 @@ use tokio::time::sleep;
 use crate::cluster::Cluster;
 use crate::remembered::Remembered;
 
-/// The call that says where a cluster is.
 const DESCRIBE: &str = "eks:DescribeCluster";
 /// How long EKS may say nothing until Parameter Store is asked. Its usual answer takes a tenth of a second.
 const EKS_ANSWERS_WITHIN: Duration = Duration::from_millis(500);
@@ -50,7 +49,6 @@ impl DescribeError {
     }
 }
 
-/// The clusters seen so far.
 #[derive(Debug)]
 pub struct Clusters {
     eks: aws_sdk_eks::Client,
@@ -106,7 +104,6 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
-    /// The names of all clusters of this account and Region.
     pub async fn list(&self) -> Result<Vec<ClusterName>, Box<SdkError<ListClustersError>>> {
         let mut pages = self.eks.list_clusters().into_paginator().items().send();
         let mut names = Vec::new();

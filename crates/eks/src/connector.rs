@@ -13,12 +13,10 @@ use tower::{BoxError, Service};
 /// leave most of a two-minute notice.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Somebody may have accepted, and said nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("no connection within {} s", CONNECT_TIMEOUT.as_secs())]
 struct TookTooLong;
 
-/// The tower service that connects.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector(HttpsConnector<HttpConnector>);
 

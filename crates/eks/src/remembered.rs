@@ -16,16 +16,13 @@ use crate::cluster::Cluster;
 const GET: &str = "ssm:GetParameter";
 const PUT: &str = "ssm:PutParameter";
 
-/// A parameter for each cluster.
 #[derive(Debug)]
 pub struct Remembered {
     caller: Caller,
-    /// What the names of the parameters begin with.
     folder: String,
     region: String,
 }
 
-/// What was written down cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum Unusable {
     #[error("it is not what a self-test writes")]
@@ -35,7 +32,6 @@ enum Unusable {
 }
 
 impl Remembered {
-    /// The parameters of a stack.
     #[must_use]
     pub fn new(caller: Caller, stack: &str, region: &str) -> Self {
         Self { caller, folder: format!("/spillway/{stack}/clusters"), region: region.to_owned() }

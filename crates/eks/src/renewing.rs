@@ -32,7 +32,6 @@ pub struct Renewals {
     asked: Arc<tokio::sync::Mutex<Option<Asked>>>,
 }
 
-/// The tower service around the transport.
 #[derive(Clone)]
 pub(crate) struct Renewing {
     current: Arc<Mutex<Current>>,
@@ -40,19 +39,15 @@ pub(crate) struct Renewing {
     transport: Arc<MakeTransport>,
 }
 
-/// The transport in use.
 #[derive(Clone)]
 struct Current {
-    /// What it leads to.
     cluster: Cluster,
     transport: Transport,
 }
 
-/// EKS was asked.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     at: Instant,
-    /// How long it is not asked again.
     pause: Duration,
 }
 
@@ -124,7 +119,6 @@ impl Renewing {
 }
 
 impl Asked {
-    /// Now, after it was asked before.
     fn after(before: Option<Self>) -> Self {
         let pause = before.map_or(FIRST_PAUSE, |before| LONGEST_PAUSE.min(2 * before.pause));
         Self { at: Instant::now(), pause }

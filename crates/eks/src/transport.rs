@@ -24,28 +24,18 @@ use crate::connector::Connector;
 const PING_EVERY: Duration = Duration::from_secs(5);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The cluster's data cannot make a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The endpoint is no URL.
     #[error("cluster {cluster} has an endpoint that is no URL: {endpoint}")]
     Endpoint {
-        /// The cluster's name.
         cluster: String,
-        /// What EKS said.
         endpoint: String,
-        /// Why it is none.
         #[source]
         source: http::uri::InvalidUri,
     },
     /// The certificate authority holds no certificate that we can read.
     #[error("cluster {cluster} has a certificate authority that cannot be read: {why}")]
-    Authority {
-        /// The cluster's name.
-        cluster: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    Authority { cluster: String, why: String },
 }
 
 /// One connection to one endpoint, with a token on every request.
@@ -87,7 +77,6 @@ fn tls(cluster: &Cluster) -> Result<rustls::ClientConfig, ConnectError> {
         .with_no_client_auth())
 }
 
-/// Whether no connection came about.
 pub(crate) fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut source = Some(error);
     while let Some(error) = source {
@@ -99,7 +88,6 @@ pub(crate) fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// Whether the other side's certificate was refused.
 pub(crate) fn is_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return matches!(tls, rustls::Error::InvalidCertificate(_));

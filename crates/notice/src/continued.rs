@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 pub use spillway_receipt::Earlier;
 
-/// The one key of the payload.
 pub const KEY: &str = "spillway-continuation";
 
-/// The one list that a notice may have, AWS Health's.
 const LIST: &str = "affectedEntities";
 
 /// A notice as AWS sent it, and how far earlier invocations came with it.
@@ -22,7 +20,6 @@ pub struct History {
     pub instance: Option<String>,
     /// The invocations before this one, the first of them first.
     pub earlier: Vec<Earlier>,
-    /// What has been published of what blocks the drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
     /// Whether the schedule that brings it has the second of the two names that it may have.
@@ -30,18 +27,14 @@ pub struct History {
     pub by_second_schedule: bool,
 }
 
-/// What has been published of what blocks a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PublishedBlockage {
-    /// That something blocks it.
     Begun,
-    /// That it is over, too.
     Over,
 }
 
 impl History {
-    /// A notice that nobody has worked on yet.
     #[must_use]
     pub fn of(notice: Value) -> Self {
         Self { notice, instance: None, earlier: Vec::new(), blockage: None, by_second_schedule: false }
@@ -80,7 +73,6 @@ impl History {
         Self { instance: Some(instance.to_owned()), ..self.clone() }
     }
 
-    /// The history for the instance that an entry of the list names.
     #[must_use]
     pub fn for_entry(&self, instance: &str, entry: &Value) -> Self {
         let mut history = self.for_instance(instance);

@@ -8,7 +8,6 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::envelope::quoted;
 
-/// A date of a notice's detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Date(pub(super) Timestamp);
 

@@ -17,7 +17,6 @@ pub enum NoticeError {
     Field {
         /// Where, as in `detail.instance-id`.
         path: String,
-        /// What is wrong there.
         why: String,
     },
     /// The payload is neither an EventBridge event nor one of the function's own.
@@ -25,15 +24,9 @@ pub enum NoticeError {
     NotAnEvent(String),
     /// It is about another account's instances, or another Region's.
     #[error("the notice is of account {from}, and this function acts in account {home}")]
-    Foreign {
-        /// The notice's account and Region.
-        from: String,
-        /// The function's.
-        home: String,
-    },
+    Foreign { from: String, home: String },
 }
 
-/// What every notice has.
 #[derive(Debug, Clone)]
 pub(super) struct Envelope {
     pub(super) id: String,
@@ -137,22 +130,18 @@ impl Envelope {
         self.zone.as_deref()
     }
 
-    /// The account that it was sent to.
     pub(super) fn account(&self) -> Result<&str, NoticeError> {
         self.account.as_deref().ok_or_else(|| missing("account"))
     }
 
-    /// The Region that it was sent to.
     pub(super) fn region(&self) -> Result<&str, NoticeError> {
         self.region.as_deref().ok_or_else(|| missing("region"))
     }
 
-    /// The detail as the notice's own structure.
     pub(super) fn detail<T: DeserializeOwned>(&self) -> Result<T, NoticeError> {
         parse(self.detail.clone(), "detail")
     }
 
-    /// The time that is so long after the notice.
     pub(super) fn after(&self, duration: SignedDuration) -> Timestamp {
         self.time.saturating_add(duration).unwrap_or(Timestamp::MAX)
     }

@@ -13,7 +13,6 @@ pub struct EventPattern {
     pub kind: Kind,
     pub source: &'static str,
     pub detail_type: &'static str,
-    /// The fields by which rules tell one from another.
     pub detail: &'static [(&'static str, &'static str)],
 }
 

@@ -3,9 +3,7 @@
 /// Where the function is at home: notices from elsewhere are not its business.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
-    /// The account.
     pub account: String,
-    /// The Region.
     pub region: String,
 }
 

@@ -20,12 +20,10 @@ impl InstanceId {
         (matches!(digits.len(), 8 | 17) && hexadecimal).then(|| Self(text.to_owned()))
     }
 
-    /// The id that stands at `path`.
     pub(super) fn read(path: &str, text: &str) -> Result<Self, NoticeError> {
         Self::try_from(text.to_owned()).map_err(|why| envelope::unreadable(path, why))
     }
 
-    /// The id as EC2 writes it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

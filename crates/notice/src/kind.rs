@@ -1,6 +1,5 @@
 //! The kinds of notice, and what can be said of each without knowing the instance.
 
-/// What a notice says of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// EC2 takes a spot instance back in two minutes.
@@ -13,17 +12,11 @@ pub enum Kind {
     Rebalance,
     /// AWS will reboot, stop or retire the instance at a time that it names.
     Maintenance,
-    /// That maintenance is over, or will not be.
     MaintenanceOver,
-    /// The instance stops.
     Stopping,
-    /// The instance ends.
     ShuttingDown,
-    /// The instance has stopped.
     Stopped,
-    /// The instance has ended.
     Terminated,
-    /// The instance runs.
     Running,
     /// An Auto Scaling group terminates an instance and waits for its hook.
     Terminate,
@@ -46,9 +39,7 @@ pub enum InstanceFate {
     MayStay,
     /// Something will, unless AWS calls it off.
     MayBeCalledOff,
-    /// It stops, and may run again.
     MayReturn,
-    /// It ends.
     Ends,
 }
 
@@ -98,7 +89,6 @@ impl Kind {
         }
     }
 
-    /// The kind by that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
@@ -116,7 +106,6 @@ impl Kind {
         self.instance_fate() <= InstanceFate::MayBeCalledOff
     }
 
-    /// What becomes of the instance.
     #[must_use]
     pub fn instance_fate(self) -> InstanceFate {
         match self {

@@ -42,7 +42,6 @@ use undo_check::UndoCheck;
 /// The source of the events that the function puts on the bus, for people.
 pub const SOURCE: &str = "spillway";
 
-/// Until when the pods can leave in peace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
     /// The instance goes at that time, whatever we do.
@@ -58,9 +57,7 @@ pub enum Deadline {
 /// The lifecycle hook that waits for us.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
-    /// The Auto Scaling group.
     pub group: String,
-    /// The hook's name.
     pub name: String,
     /// Names this very action; without it, the instance does.
     pub token: Option<String>,
@@ -73,28 +70,20 @@ pub struct Maintenance {
     pub id: String,
     /// Whether the instance comes back by itself, having been rebooted.
     pub reboots: bool,
-    /// When it starts, or was to start.
     pub starts: Option<Timestamp>,
 }
 
-/// What a notice means for one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// The event's id: the same in every delivery of the same event.
     pub event_id: String,
-    /// Which kind of notice it was.
     pub kind: Kind,
-    /// The instance that it concerns.
     pub instance: InstanceId,
     /// The Availability Zone that AWS wrote into the notice, if it did: a hint.
     pub zone: Option<String>,
-    /// When AWS gave notice: the clock starts here.
     pub time: Timestamp,
-    /// Until when its pods can leave.
     pub deadline: Deadline,
-    /// The hook to complete, if one waits.
     pub hook: Option<Hook>,
-    /// The maintenance that it is about.
     pub maintenance: Option<Maintenance>,
 }
 
@@ -111,7 +100,6 @@ impl Notice {
 }
 
 impl Incoming {
-    /// What it means at that time.
     #[must_use]
     pub fn at(self, now: Timestamp) -> Self {
         match self {
@@ -122,30 +110,21 @@ impl Incoming {
     }
 }
 
-/// What an event turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming {
     /// One that concerns one instance.
     Notice {
-        /// What the notice means for the instance.
         notice: Notice,
         /// The notice itself, and how far earlier invocations came with it.
         history: History,
     },
     /// An event of ours, about a notice for which a node was cordoned: whether it may be uncordoned.
-    UndoCheck {
-        /// What that notice means.
-        notice: Notice,
-        /// How far the checks came with it.
-        check: UndoCheck,
-    },
+    UndoCheck { notice: Notice, check: UndoCheck },
     /// A request of ours to look for scheduled maintenance that no notice has brought.
     MaintenanceLookup,
     /// One that concerns several, or an unknown number: each gets an invocation of its own.
     Several(Several),
-    /// One that we do not handle, and why.
     Unhandled {
-        /// The event's id.
         event_id: String,
         /// Why it is not handled, in plain words.
         why: String,
@@ -155,15 +134,10 @@ pub enum Incoming {
 /// A notice that does not concern just one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Several {
-    /// The event's id.
     pub event_id: String,
-    /// Which kind of notice it was.
     pub kind: Kind,
-    /// When AWS gave notice.
     pub time: Timestamp,
-    /// Which instances it concerns.
     pub instances: Instances,
-    /// The notice, for an event for each of them.
     pub history: History,
 }
 
@@ -177,7 +151,6 @@ pub enum Instances {
     OfReservation(String),
 }
 
-/// Which instances a notice concerns.
 enum Concerns {
     One(InstanceId),
     Several(Instances),
@@ -192,16 +165,13 @@ struct ParsedNotice {
     maintenance: Option<Maintenance>,
 }
 
-/// What the file of its kind makes of a notice.
 enum Parsed {
     /// A notice of ours: whom it concerns, and what it says.
     Of(Concerns, ParsedNotice),
-    /// Nothing that we handle, for that reason.
     Nothing(String),
 }
 
 impl ParsedNotice {
-    /// What a notice says that has no hook.
     fn of(kind: Kind, deadline: Deadline) -> Self {
         Self { kind, deadline, hook: None, maintenance: None }
     }
@@ -214,7 +184,6 @@ pub fn payload(key: &str, data: &impl Serialize) -> String {
     serde_json::to_string(&BTreeMap::from([(key, data)])).expect("it is plain data with text for keys")
 }
 
-/// The data of a payload of ours, if it is one of that key.
 fn own<T: DeserializeOwned>(payload: &Value, key: &str) -> Option<Result<T, NoticeError>> {
     let fields = payload.as_object().filter(|fields| fields.len() == 1)?;
     fields.get(key).map(|data| envelope::parse(data.clone(), key))
@@ -242,7 +211,6 @@ pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
     of_aws(envelope::read("", payload.clone())?, History::of(payload), home)
 }
 
-/// Reads one of AWS' notices.
 fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming, NoticeError> {
     let (which, parsed) = match parse(&envelope)? {
         Parsed::Of(which, parsed) => (which, parsed),

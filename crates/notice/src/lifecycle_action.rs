@@ -5,7 +5,6 @@ use serde::Deserialize;
 use super::envelope::{NoticeError, quoted, unreadable};
 use super::{Concerns, Deadline, Hook, InstanceId, Kind, Parsed, ParsedNotice};
 
-/// The detail of a lifecycle notice.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct LifecycleDetail {
@@ -24,7 +23,6 @@ pub(super) struct LifecycleDetail {
 
 /// What the group does, if that is not plainly to launch or to terminate an instance.
 pub(super) enum Special {
-    /// It gives the instance a new root volume.
     ReplaceRootVolume,
 }
 

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-/// Only key of the payload.
 pub const KEY: &str = "spillway-maintenance-lookup";
 
 /// Data of the payload, which needs none.

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::Notice;
 
-/// The one key of the payload.
 pub const KEY: &str = "spillway-undo-check";
 
 /// A notice for which a node was taken out, and how often it was looked whether that is over.
@@ -14,20 +13,16 @@ pub const KEY: &str = "spillway-undo-check";
 pub struct UndoCheck {
     /// The whole event.
     pub notice: Value,
-    /// Which of its instances this is about.
     pub instance: String,
-    /// How many checks there were before this one.
     pub number: u32,
 }
 
 impl UndoCheck {
-    /// The first one for what that event means.
     #[must_use]
     pub fn first(event: &Value, notice: &Notice) -> Self {
         Self { notice: event.clone(), instance: notice.instance.to_string(), number: 0 }
     }
 
-    /// The one after this one.
     #[must_use]
     pub fn next(&self) -> Self {
         Self { number: self.number.saturating_add(1), ..self.clone() }

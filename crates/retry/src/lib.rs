@@ -31,12 +31,9 @@ pub trait Transient {
     }
 }
 
-/// Why there is no other attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped<E> {
-    /// The last attempt that came to an end failed so.
     Failed(E),
-    /// The time was up before any attempt came to an end.
     TimeUp,
 }
 
@@ -118,7 +115,6 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The pauses of something that has not failed yet.
     #[must_use]
     pub fn new() -> Self {
         Self { next: FIRST_PAUSE, longest: LONGEST_PAUSE }
@@ -128,7 +124,6 @@ impl Backoff {
         Self { next: FIRST_WHEN_THROTTLED, longest: LONGEST_WHEN_THROTTLED }
     }
 
-    /// The longest pause before the next attempt.
     pub fn next_pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(self.longest);

@@ -94,7 +94,6 @@ fn by_variables(
         .build())
 }
 
-/// The timeouts of every call.
 #[must_use]
 pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(CALL_TIMEOUT).build()

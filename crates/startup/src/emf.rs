@@ -5,10 +5,8 @@ use std::iter;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// A metric by its name and unit, and its value.
 pub type Metric<V> = (&'static str, Unit, V);
 
-/// What a value counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Count,

@@ -36,7 +36,6 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 /// Lambda's name for the level chosen in `LoggingConfig`.
 const LEVEL: &str = "AWS_LAMBDA_LOG_LEVEL";
 
-/// What the names of our own crates begin with.
 const OUR_OWN: &str = "spillway";
 
 /// Starts logging on stdout.

@@ -28,7 +28,6 @@ const SILENT_WITHIN: Duration = Duration::from_secs(90);
 /// Until when a notice is worked on, in however many invocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Until when its node is drained, or waited for.
     pub drain: Timestamp,
     /// Until when what fails for a while is tried again. A hook waits for its answer longer than the
     /// setting lets it wait for the drain.
@@ -73,12 +72,10 @@ impl Limits {
     }
 }
 
-/// What an invocation could not do, and a later one might.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfinished {
     /// The node is not as it is to be: pods are left on it, or it is not Ready.
     Node,
-    /// A call failed.
     Call,
 }
 

@@ -29,7 +29,6 @@ pub use times::{
 /// EKS' own hook on the groups that it manages.
 pub const HOOK_OF_EKS: &str = "Terminate-LC-Hook";
 
-/// What is to be done with a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Cordon it and move its pods.
@@ -40,7 +39,6 @@ pub enum Decision {
     AwaitReady,
     /// Uncordon it, if it was we who cordoned it.
     Undo,
-    /// Declare it out of service.
     OutOfService,
     /// Delete its `NodeClaim`: Karpenter does the rest.
     NodeClaim,
@@ -51,7 +49,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The decision as the receipt names it.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Drain => "drain",
@@ -83,7 +80,6 @@ pub fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
     left_to_others(&hook.name, settings)
 }
 
-/// Why a hook of that name is left to others, if it is.
 pub fn left_to_others(hook: &str, settings: &Settings) -> Option<Reason> {
     (!settings.hooks.iter().any(|ours| ours == hook)).then(|| Reason::NotOurHook(hook.to_owned()))
 }
@@ -95,14 +91,12 @@ pub fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook>
     notice.hook.as_ref().filter(|hook| !is_left(hook))
 }
 
-/// Whose cluster an instance is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhoseCluster {
     /// In this one, on whose nodes we act.
     Ours(ClusterName),
     /// In none, or in one that is left to others.
     NotOurs(Reason),
-    /// Its tags do not say in which.
     Ambiguous(Refusal),
 }
 
@@ -179,7 +173,6 @@ pub fn is_wanted(kind: Kind, settings: &Settings) -> bool {
     !matches!(decision_for(kind, settings), Decision::Ignore(_))
 }
 
-/// What a notice does to a node that nobody else sees to.
 fn decision_for(kind: Kind, settings: &Settings) -> Decision {
     let switch = switch_of(kind, settings);
     match (kind, switch.policy(settings)) {
@@ -198,12 +191,10 @@ fn eks_drains_for(kind: Kind) -> bool {
     matches!(kind, Kind::Spot | Kind::Rebalance)
 }
 
-/// Whether the notice comes from an Auto Scaling group.
 fn is_of_group(kind: Kind) -> bool {
     is_launch(kind) || matches!(kind, Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume)
 }
 
-/// Whether its hook is a launch hook.
 fn is_launch(kind: Kind) -> bool {
     matches!(kind, Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced)
 }

@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use super::Switch;
 use crate::cluster::ClusterName;
 
-/// Why a notice is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     #[error("{0}")]
@@ -119,7 +118,6 @@ impl Reason {
     }
 }
 
-/// Why acting would be wrong, which somebody has to fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the tags of instance {instance} name several clusters: {}; leave one", clusters.join(", "))]

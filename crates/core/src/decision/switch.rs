@@ -5,17 +5,13 @@ use std::fmt;
 use spillway_notice::Kind;
 use spillway_settings::{NoticeFamily, Policy, Settings};
 
-/// What switches a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {
-    /// The two lists of notices, by this word.
     Lists(NoticeFamily),
-    /// The setting for launch hooks.
     Launch,
 }
 
 impl Switch {
-    /// What the settings say of it.
     pub fn policy(self, settings: &Settings) -> Policy {
         match self {
             Self::Lists(family) => settings.policy(family),
@@ -24,7 +20,6 @@ impl Switch {
         }
     }
 
-    /// How a person switches it off.
     pub fn off(self) -> String {
         match self {
             Self::Lists(family) => {
@@ -35,7 +30,6 @@ impl Switch {
     }
 }
 
-/// That it is off.
 impl fmt::Display for Switch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -47,7 +41,6 @@ impl fmt::Display for Switch {
     }
 }
 
-/// What switches that kind of notice.
 pub fn switch_of(kind: Kind, settings: &Settings) -> Switch {
     match kind {
         Kind::Spot => Switch::Lists(NoticeFamily::Spot),

@@ -69,7 +69,6 @@ pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// When to look again, if at all.
 pub fn next_check(kind: Kind, check: &UndoCheck, now: Timestamp) -> Option<Timestamp> {
     let most = if follows_a_claim(kind) { MOST_CHECKS } else { MOST_TRIES };
     let again = check.next().number < most;

@@ -16,13 +16,11 @@ pub struct DisruptionBudget {
     pub status: Option<BudgetStatus>,
 }
 
-/// Which pods it covers.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct BudgetSpec {
     pub selector: Option<LabelSelector>,
 }
 
-/// What its controller makes of it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetStatus {

@@ -1,11 +1,9 @@
 //! What a watch reports of objects.
 
-/// What happened to the objects of one kind.
 #[derive(Debug)]
 pub enum Change<K> {
     /// One is there, new or changed.
     Seen(Box<K>),
-    /// One has gone.
     Gone(Box<K>),
     /// These are there, and no others: the watch begins, or had lost its place.
     OnlyThese(Vec<K>),

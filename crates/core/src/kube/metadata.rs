@@ -8,7 +8,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// The annotations that somebody looks at.
 pub mod annotation {
     /// The kubelet runs the pod from a file; the API server only mirrors it.
     pub const MIRROR: &str = "kubernetes.io/config.mirror";

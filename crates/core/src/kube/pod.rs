@@ -21,7 +21,6 @@ pub struct Pod {
     pub status: Status,
 }
 
-/// What it is meant to be.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spec {
@@ -44,7 +43,6 @@ fn tolerates_cordon<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, 
     }))
 }
 
-/// A volume, as much of it as says which claim it is of.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Volume {
@@ -60,7 +58,6 @@ struct ClaimSource {
 }
 
 impl Pod {
-    /// The names of its persistent volume claims.
     pub fn volume_claims(&self) -> Vec<String> {
         let name = self.metadata.name.as_deref().unwrap_or_default();
         let claim = |volume: &Volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
@@ -73,7 +70,6 @@ impl Pod {
     }
 }
 
-/// What has become of it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {

@@ -5,21 +5,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use spillway_notice::Kind;
 
-/// The annotation's name.
 pub const ANNOTATION: &str = "spillway/claim";
 
 /// The characters that the API server escapes in its JSON, and their escapes. In our JSON they stand only in strings.
 const ESCAPED: [(char, &str); 5] =
     [('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
 
-/// What the annotation holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimAnnotation {
-    /// The id of the event that made the claim.
     pub event: String,
     /// The invocation that holds it: Lambda's request id, the same for all attempts at a delivery.
     pub request: String,
-    /// The kind of notice.
     pub notice: String,
     /// The deadline; absent while a hook holds the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +32,6 @@ pub struct ClaimAnnotation {
     /// The taints that we put on it, as kubectl writes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<String>,
-    /// The maintenance that it is claimed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<String>,
     /// The node's boot id, if the claim is for a reboot.
@@ -47,10 +42,8 @@ pub struct ClaimAnnotation {
 /// What other drains need to know of one that may have to give way, or they to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
-    /// The Auto Scaling group of the instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// When the node was claimed.
     pub claimed: Timestamp,
     /// Whether the drain is over, so that others need not wait for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -12,7 +12,6 @@ use crate::instance::ManagedBy;
 /// Who claims, what they leave on the node, and which nodes they may have.
 #[derive(Debug, Clone)]
 pub struct Claimant<'a> {
-    /// What is to be written.
     pub annotation: ClaimAnnotation,
     /// Earlier invocations of the notice; empty in a first delivery. Their claim becomes this invocation's.
     pub earlier: &'a [Earlier],
@@ -20,17 +19,14 @@ pub struct Claimant<'a> {
     pub reboots: bool,
     /// Whether only a drain that has begun goes on: a node without a claim may have been given back.
     pub only_goes_on: bool,
-    /// The taint for such a notice, if the settings ask for one.
     pub taint: Option<Taint>,
     /// Whether the node is taken out of load balancers.
     pub excludes: bool,
     /// Whose node it is, as far as we know.
     pub managed_by: ManagedBy,
-    /// The labels that the node must have.
     pub selector: &'a Selector,
 }
 
-/// How the claim went.
 #[derive(Debug, Clone, PartialEq)]
 pub enum How {
     /// The node is ours: we cordoned it.
@@ -40,12 +36,7 @@ pub enum How {
     /// This delivery of the event had claimed it: an earlier attempt or an earlier invocation.
     Again,
     /// Another notice had claimed it, or another delivery of the same, and tells people about it.
-    Joined {
-        /// That notice's kind.
-        notice: String,
-        /// That event's id.
-        event: String,
-    },
+    Joined { notice: String, event: String },
     /// It is not: an admission webhook or policy refused, or the API server failed or said nothing. The instance goes all the
     /// same, and its pods with it.
     Denied(Box<Status>),
@@ -57,23 +48,18 @@ impl How {
     }
 }
 
-/// A node that may be drained.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// The node's name.
     pub node: String,
     /// The node's provider id, by which the claim knew it.
     pub provider_id: String,
-    /// How the claim went.
     pub how: How,
     /// The event whose annotation is on the node; empty if there is none.
     pub holder: String,
-    /// The node's labels, as they came with it.
     pub labels: BTreeMap<String, String>,
 }
 
 impl Claim {
-    /// Whether another drain of the node is at work.
     pub fn is_joined(&self) -> bool {
         matches!(self.how, How::Joined { .. })
     }

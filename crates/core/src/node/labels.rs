@@ -19,7 +19,6 @@ const NODE_GROUP: &str = "eks.amazonaws.com/nodegroup";
 /// Karpenter's.
 pub const NODE_POOL: &str = "karpenter.sh/nodepool";
 
-/// The labels that name an owner.
 pub const OF_OWNERS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];
 
 /// Why a node with these labels is not to be touched, whoever owns it.

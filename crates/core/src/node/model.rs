@@ -24,7 +24,6 @@ use crate::test_support::maintenance;
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 
-/// Something that happens to a node.
 #[derive(Debug, Clone)]
 enum Event {
     Claim(Kind),

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandedOver {
     /// Karpenter takes the node away.
@@ -16,7 +15,6 @@ pub enum HandedOver {
 }
 
 impl HandedOver {
-    /// The node.
     pub fn node(&self) -> &str {
         match self {
             Self::ToKarpenter { node, .. }

@@ -15,7 +15,6 @@ use super::unclaimed::Unclaimed;
 use super::{labels, taint};
 use crate::instance::ManagedBy;
 
-/// What matters about a node as it was last seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedNode {
     pub cordoned: bool,
@@ -61,7 +60,6 @@ impl ObservedNode {
 }
 
 impl Claimant<'_> {
-    /// Why that node may not be claimed, if its labels say so.
     pub fn barred_from(&self, node: &Node) -> Option<Unclaimed> {
         bar(&ObservedNode::of(node), &node.name_any(), self)
     }
@@ -84,10 +82,8 @@ impl Claimant<'_> {
     }
 }
 
-/// What a claim finds.
 #[derive(Debug, PartialEq)]
 pub enum ClaimState {
-    /// Not to be touched.
     Barred(Unclaimed),
     /// Claimed and cordoned already.
     Taken(How),
@@ -95,16 +91,11 @@ pub enum ClaimState {
     Free(Box<Free>),
 }
 
-/// A node that may be claimed.
 #[derive(Debug, PartialEq)]
 pub struct Free {
-    /// What the claim tests before it changes anything.
     seen: ObservedNode,
-    /// What the claim will have been.
     pub how: How,
-    /// What the annotation will hold.
     annotation: ClaimAnnotation,
-    /// The taint that it adds.
     taint: Option<Taint>,
 }
 
@@ -156,7 +147,6 @@ pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> C
     ClaimState::Free(Box::new(Free { seen, how, annotation: ClaimAnnotation { taints, ..annotation }, taint }))
 }
 
-/// Why the node may not be claimed, if its labels say so.
 fn bar(seen: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<Unclaimed> {
     let none = BTreeMap::new();
     let labels = seen.labels.as_ref().unwrap_or(&none);
@@ -165,7 +155,6 @@ fn bar(seen: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<Uncla
 }
 
 impl Free {
-    /// The one patch that makes the node ours.
     pub fn patch(&self, provider_id: &str, claimant: &Claimant<'_>) -> Patch {
         let Self { seen, annotation, taint, .. } = self;
         let (labels, annotations) = (seen.labels.as_ref(), seen.annotations.as_ref());

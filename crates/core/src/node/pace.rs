@@ -31,11 +31,9 @@ type Place<'a> = (Timestamp, &'a str);
 /// What a drain does that has claimed its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// The drain begins.
     Now,
     /// The drain looks again: later claims are about to be taken back.
     Soon(OtherDrains),
-    /// The claim is taken back.
     Later(OtherDrains),
 }
 

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 /// Names us in `managedFields`.
 pub const FIELD_MANAGER: &str = "spillway";
 
-/// A path into a node.
 pub type Path<'a> = &'a [&'a str];
 
 /// Operations in their order: what is tested comes before what is changed.
@@ -32,7 +31,6 @@ impl Operations {
         }
     }
 
-    /// Adds, or replaces what is there.
     pub fn add(&mut self, path: Path<'_>, value: impl Into<Value>) {
         let path = pointer(path);
         self.0.push(PatchOperation::Add(AddOperation { path, value: value.into() }));
@@ -51,7 +49,6 @@ impl Operations {
         self.0.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
     }
 
-    /// The patch.
     pub fn done(self) -> Patch {
         Patch(self.0)
     }

@@ -11,17 +11,13 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 /// A node's condition `Ready`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
-    /// Its kubelet says that pods can run.
     Yes,
-    /// Its kubelet says that they cannot, and why.
     No(Option<String>),
     /// The node controller has set it: the kubelet has not reported for its grace period (40 or 50 s).
     Unknown(Option<String>),
-    /// The kubelet has not reported yet.
     NotReported,
 }
 
-/// Reads the condition `Ready` of a node.
 pub fn ready(node: &Node) -> Ready {
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     match conditions.find(|condition| condition.type_ == "Ready") {
@@ -32,15 +28,17 @@ pub fn ready(node: &Node) -> Ready {
     }
 }
 
-/// How far an instance has come on its way to be a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {
-    /// The cluster has no such node yet.
     NotJoined,
-    /// It has, and no pod can come.
-    NotReady { node: String, why: String },
+    NotReady {
+        node: String,
+        why: String,
+    },
     /// Pods can come.
-    Ready { node: String },
+    Ready {
+        node: String,
+    },
 }
 
 impl Readiness {

@@ -2,12 +2,9 @@
 
 use crate::instance::ManagedBy;
 
-/// Why there is no claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unclaimed {
-    /// The cluster has no such node.
     NoNode,
-    /// That node's label opts it out.
     OptedOut(String),
     /// Since we claimed that node it was given back, or somebody uncordoned it.
     GivenBack(String),
@@ -15,7 +12,6 @@ pub enum Unclaimed {
     DrainedByAnother(String),
     /// The maintenance of that node should have begun, and no claim for it is there.
     MaintenanceBegan(String),
-    /// That node lacks the labels that the settings ask for.
     NotSelected(String),
     /// Its labels say that somebody else manages it than its instance's tags did.
     ManagedBy(ManagedBy),

@@ -19,65 +19,69 @@ use super::patch::{FIELD_MANAGER, Operations};
 use super::readiness::{Ready, ready};
 use super::{labels, taint};
 
-/// What is over, so that the node is to be given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonCause {
     /// The time in which an interruption might have followed a rebalance recommendation.
     Rebalance,
     /// This maintenance, or it was called off or put off.
     Maintenance(Maintenance),
-    /// The reboot that this maintenance was for.
     Reboot(Maintenance),
-    /// The stop: the instance runs again, since then.
-    Stop { runs_since: Timestamp },
-    /// Its time in the warm pool.
+    Stop {
+        runs_since: Timestamp,
+    },
     WarmPool,
-    /// The replacement of its root volume.
     RootVolume,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonResult {
-    /// Nothing of ours is left on the node, and it takes pods.
-    GivenBack { node: String },
+    GivenBack {
+        node: String,
+    },
     /// Nothing of ours is left on the node; its cordon is somebody else's business.
-    LeftAlone { node: String, why: CordonOwner },
+    LeftAlone {
+        node: String,
+        why: CordonOwner,
+    },
     /// The node is of no use yet; nothing was changed.
-    NotReadyYet { node: String, why: NotYet },
+    NotReadyYet {
+        node: String,
+        why: NotYet,
+    },
     /// Its label opts it out; nothing was changed.
-    OptedOut { node: String },
+    OptedOut {
+        node: String,
+    },
     /// Another notice holds the claim; it stays.
-    Held { node: String, notice: String, event: String },
-    /// Nothing of ours is on the node.
-    NotOurs { node: String },
-    /// The cluster has no such node.
+    Held {
+        node: String,
+        notice: String,
+        event: String,
+    },
+    NotOurs {
+        node: String,
+    },
     NoNode,
 }
 
-/// Why the cordon is none of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CordonOwner {
     /// Somebody had cordoned it before us.
     CordonedBefore,
     /// Somebody has uncordoned it, and cordoned it again.
     CordonedSince,
-    /// Somebody has uncordoned it.
     Uncordoned,
 }
 
-/// What a node still lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotYet {
     NotReady,
-    /// Its boot id is the one that it was claimed with.
     NotRebooted,
     /// Nothing of ours is on it, but the notice of what is called off may be late, and claim it yet.
     NotClaimed,
 }
 
 impl UncordonResult {
-    /// The node, if there is one.
     pub fn node(&self) -> Option<&str> {
         match self {
             Self::GivenBack { node }
@@ -149,7 +153,6 @@ impl UncordonCause {
         }
     }
 
-    /// Whether that is what the node was claimed for.
     fn was_for(&self, annotation: &ClaimAnnotation) -> bool {
         match (self, annotation.kind()) {
             (Self::Rebalance, Some(Kind::Rebalance))
@@ -225,7 +228,6 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     (Some(patch.done()), undone)
 }
 
-/// What the node still lacks to be of use.
 fn not_yet(node: &Node, seen: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &UncordonCause) -> Option<NotYet> {
     let claimed_with = ours.and_then(|annotation| annotation.boot.as_ref());
     match over {

@@ -9,18 +9,31 @@ use crate::cluster::ClusterName;
 use crate::decision::Reason;
 use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 
-/// What became of a node that was to be given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonOutcome {
     /// It was looked at, and that came of it.
-    Uncordoned { result: UncordonResult, cause: UncordonCause, cluster: ClusterName, provider_id: String },
-    /// The node has not come back: it is looked at again.
-    LookedAgain { node: String, why: NotYet, at: Timestamp },
+    Uncordoned {
+        result: UncordonResult,
+        cause: UncordonCause,
+        cluster: ClusterName,
+        provider_id: String,
+    },
+    LookedAgain {
+        node: String,
+        why: NotYet,
+        at: Timestamp,
+    },
     /// The cluster cannot be reached: whether there is a node to give back is looked at again.
-    NotReached { cluster: ClusterName, why: String, at: Timestamp },
+    NotReached {
+        cluster: ClusterName,
+        why: String,
+        at: Timestamp,
+    },
     /// AWS gave no answer about the instance: whether there is a node to give back is looked at again.
-    NotDescribed { why: String, at: Timestamp },
-    /// It was not looked at.
+    NotDescribed {
+        why: String,
+        at: Timestamp,
+    },
     Ignored(Reason),
 }
 

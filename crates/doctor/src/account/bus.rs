@@ -17,7 +17,6 @@ const MOST_PAGES: usize = 20;
 /// EventBridge takes some tens of calls a second from all of an account.
 const AT_ONCE: usize = 4;
 
-/// A rule that matches one of our notices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) name: String,
@@ -26,28 +25,23 @@ pub(super) struct Rule {
     pub(super) targets: Vec<RuleTarget>,
 }
 
-/// Whether a rule works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Enabled,
     Disabled,
 }
 
-/// Where a rule leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RuleTarget {
-    /// Its name within the rule.
     pub(super) id: String,
     pub(super) arn: String,
 }
 
 impl Rule {
-    /// Whether it invokes that function.
     pub(super) fn leads_to(&self, function: &str) -> bool {
         self.targets.iter().any(|target| target.arn == function)
     }
 
-    /// Whether such an event passes, or may pass.
     pub(super) fn lets_through(&self, event: &EventPattern) -> bool {
         self.pattern.lets_through(event)
     }

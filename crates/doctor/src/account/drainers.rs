@@ -23,7 +23,6 @@ const ACTING: [&str; 6] = ["sqs", "lambda", "states", "ecs", "batch", "ssm"];
 /// The name of the target in Karpenter's own template and in the Terraform modules for it.
 const KARPENTERS_TARGET: &str = "KarpenterInterruptionQueueTarget";
 
-/// The function that asks, as it is deployed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deployed<'a> {
     /// Its ARN, without a version.
@@ -32,7 +31,6 @@ pub(super) struct Deployed<'a> {
     pub(super) settings: &'a Settings,
 }
 
-/// What one target gets.
 #[derive(Debug, Default)]
 struct Gets {
     rules: BTreeSet<String>,
@@ -40,7 +38,6 @@ struct Gets {
     is_karpenters: bool,
 }
 
-/// The check of everybody's rules, and of the groups' hooks.
 pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deployed: Deployed<'_>) -> Check {
     let Deployed { function, region, settings } = deployed;
     let others = others(rules, function, settings);
@@ -72,7 +69,6 @@ fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMa
     others
 }
 
-/// Whether it matters who else gets it.
 fn is_contested(event: &EventPattern, settings: &Settings) -> bool {
     decision::is_wanted(event.kind, settings)
 }

@@ -7,7 +7,6 @@ use crate::report::{Check, Finding, Severity};
 
 const ID: CheckId = CheckId::DryRun;
 
-/// The check of the setting.
 pub(super) fn look(settings: &Settings) -> Check {
     if !settings.dry_run {
         return Check::made(ID, "Spillway acts on notices", Vec::new());

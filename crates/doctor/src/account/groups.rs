@@ -23,7 +23,6 @@ const KEPT: &str = ":Retained";
 /// Each group's hooks are a call of their own, and the account's other tools call Auto Scaling too.
 const AT_ONCE: usize = 4;
 
-/// A group whose instances are nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) name: String,
@@ -32,18 +31,15 @@ pub(super) struct Group {
     pub(super) tags: BTreeMap<String, String>,
     /// Whether it keeps an instance whose terminate hook was abandoned.
     pub(super) keeps_abandoned: bool,
-    /// The instances that it keeps so.
     pub(super) kept: Vec<String>,
     pub(super) hooks: Vec<GroupHook>,
 }
 
-/// A lifecycle hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GroupHook {
     pub(super) name: String,
     pub(super) transition: HookTransition,
     pub(super) waits: HookTimeouts,
-    /// What holds if nobody answers.
     pub(super) default_result: LifecycleResult,
     /// The ARN of a queue or topic that hears of it beside the event bus.
     pub(super) notifies: Option<String>,
@@ -57,7 +53,6 @@ pub(super) enum HookTransition {
 }
 
 impl Group {
-    /// The group's hooks at an instance's end.
     pub(super) fn terminate_hooks(&self) -> impl Iterator<Item = &GroupHook> {
         self.hooks.iter().filter(|hook| hook.transition == HookTransition::Terminating)
     }

@@ -25,7 +25,6 @@ const SPILLWAY: &str = "spillway";
 /// Timeout that docs/install.md recommends: docs/decisions/0019-a-hooks-timeout-is-ten-minutes.md.
 const GOOD_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The check of the cluster's groups.
 pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings, region: &str) -> Check {
     if settings.policy(NoticeFamily::Terminate) == Policy::Ignore {
         let why = "hooks are left to others: neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names terminate";
@@ -53,7 +52,6 @@ fn names(groups: &[&Group]) -> String {
     groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The check when Auto Scaling would not tell.
 pub(super) fn unknown(error: &CallError) -> Check {
     let what = format!("cannot see the Auto Scaling groups and their hooks: {}", chain(&error));
     let finding = Finding::new(FindingId::GroupsUnknown, Severity::Unknown, error.action, &what, PUT_BACK);
@@ -251,7 +249,6 @@ fn least_timeout(settings: &Settings) -> Duration {
     Duration::from_secs(settings.hook_max_wait.as_secs().div_ceil(100))
 }
 
-/// The timeout of a hook that has no good one yet.
 fn good_timeout(settings: &Settings) -> Duration {
     GOOD_TIMEOUT.max(least_timeout(settings))
 }

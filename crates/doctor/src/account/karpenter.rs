@@ -11,7 +11,6 @@ const TAG: &str = "karpenter.k8s.aws/ec2nodeclass";
 /// The least that EC2 takes: one would be enough.
 const FEW: i32 = 5;
 
-/// Whose nodes Karpenter has to drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Karpenter {
     HasNodes,

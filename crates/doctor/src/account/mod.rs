@@ -37,7 +37,6 @@ use drainers::Deployed;
 use groups::Group;
 use karpenter::Karpenter;
 
-/// All checks of the account, until `end`.
 pub(super) async fn checks(
     context: &Context,
     clusters: &[ClusterName],

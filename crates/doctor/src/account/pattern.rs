@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use spillway_notice::event_patterns::EventPattern;
 
-/// Pattern of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern(Value);
 
@@ -17,7 +16,6 @@ impl Pattern {
         serde_json::from_str(text).ok().filter(Value::is_object).map(Self)
     }
 
-    /// Whether such an event passes, or may pass.
     pub(super) fn lets_through(&self, event: &EventPattern) -> bool {
         let EventPattern { source, detail_type, detail, .. } = event;
         let detail: Value = detail.iter().map(|(key, value)| (*key, *value)).collect();

@@ -141,7 +141,6 @@ fn of_every_drain(context: &Context) -> Vec<Right<'_>> {
     ]
 }
 
-/// Rights on the lifecycle actions of a group.
 fn of_actions<'a>(context: &'a Context, group: &'a str) -> [Right<'a>; 2] {
     let autoscaling = &context.autoscaling;
     [

@@ -12,7 +12,6 @@ use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
 
 const ID: CheckId = CheckId::Rules;
 
-/// The check of the rules that lead to our own function.
 pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: &str) -> Check {
     let ours: Vec<&Rule> = rules.iter().filter(|rule| rule.leads_to(function)).collect();
     let wanted: Vec<&EventPattern> =
@@ -48,7 +47,6 @@ fn spot_switched_off(settings: &Settings) -> Option<Finding> {
         .then(|| Finding::new(FindingId::SpotSwitchedOff, Severity::Warn, settings_off, what, to_do))
 }
 
-/// The check when the bus would not tell.
 pub(super) fn unknown(error: &CallError) -> Check {
     let what = format!("cannot see the rules, and who else gets the notices: {}", chain(&error));
     let finding = Finding::new(FindingId::RulesUnknown, Severity::Unknown, error.action, &what, PUT_BACK);

@@ -7,7 +7,6 @@ use crate::report::{Check, Finding, Severity};
 
 const ID: CheckId = CheckId::Variables;
 
-/// The check of the function's environment.
 pub(crate) fn look(settings: &Settings) -> Check {
     let finding = |name: &String| {
         let what = "is no setting of this version, and changes nothing";

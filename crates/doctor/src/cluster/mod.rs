@@ -23,7 +23,6 @@ use crate::asked_until;
 use crate::catalogue::CheckId;
 use crate::report::Check;
 
-/// What was seen of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Looked {
     pub(super) checks: Vec<Check>,

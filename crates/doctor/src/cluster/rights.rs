@@ -27,7 +27,6 @@ const EVICTION: &str = "pods/eviction";
 /// How many reviews are asked for at once: they are small, and all of them are wanted.
 const ASKED_AT_ONCE: usize = 4;
 
-/// One right: a verb of a row of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Right {
     group: &'static str,
@@ -38,7 +37,6 @@ struct Right {
     manifest: &'static str,
 }
 
-/// What becomes of a drain that lacks a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithoutIt {
     /// It fails.
@@ -53,7 +51,6 @@ const fn right(group: &'static str, resource: &'static str, verb: &'static str, 
     Right { group, resource, verb, without_it, manifest: "deploy/rbac.yaml" }
 }
 
-/// The rights that every drain needs.
 const OF_EVERY_DRAIN: [Right; 10] = [
     right("", "nodes", "get", Fails("a node whose name is not the one guessed is not found")),
     right("", "nodes", "list", Fails("a node that is not called by its instance's DNS name or id is not found")),
@@ -114,7 +111,6 @@ const OF_JOBS: Right = Right {
     ..right("", "pods/status", "patch", Suffers("a Job takes a pod for failed that is deleted past its budget"))
 };
 
-/// What the API server said of a right.
 #[derive(Debug)]
 struct Answer {
     right: Right,
@@ -127,12 +123,10 @@ impl Answer {
     }
 }
 
-/// Whether Spillway may evict pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Evictions {
     /// It may, as far as anybody knows.
     Allowed,
-    /// It lacks the right.
     Denied,
 }
 

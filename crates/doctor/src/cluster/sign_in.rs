@@ -16,7 +16,6 @@ use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
 
 const ID: CheckId = CheckId::SignIn;
 
-/// Who we are in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) name: String,

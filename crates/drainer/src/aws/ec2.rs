@@ -16,9 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::aws::{self, CallError};
 
-/// The call that says who an instance is.
 pub const DESCRIBE: &str = "ec2:DescribeInstances";
-/// The call that names scheduled events.
 pub(crate) const DESCRIBE_STATUS: &str = "ec2:DescribeInstanceStatus";
 /// The codes of scheduled events: all that EC2 has.
 const EVENT_CODES: [&str; 5] =
@@ -116,7 +114,6 @@ pub(crate) async fn scheduled_events(
     Ok(found)
 }
 
-/// The instances that these events are of.
 pub(crate) async fn instances(
     ec2: &aws_sdk_ec2::Client,
     events: &[ScheduledEvent],

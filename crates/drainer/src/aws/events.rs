@@ -9,7 +9,6 @@ use crate::aws::CallError;
 
 pub(crate) const PUT_EVENTS: &str = "events:PutEvents";
 
-/// Puts an event, whose detail is JSON.
 pub(crate) async fn put(client: &Client, detail_type: &str, detail: String) -> Result<(), CallError> {
     let entry = PutEventsRequestEntry::builder().source(SOURCE).detail_type(detail_type).detail(detail).build();
     let sent = client.put_events().entries(entry).send().await;

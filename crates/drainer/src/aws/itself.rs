@@ -14,9 +14,7 @@ const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 #[derive(Debug)]
 pub struct Itself {
     caller: Caller,
-    /// Where the function is invoked.
     path: String,
-    /// Where its event source mappings are.
     mappings: String,
 }
 
@@ -30,7 +28,6 @@ pub struct Mapping {
 }
 
 impl Itself {
-    /// The function of that name.
     pub(crate) fn new(caller: Caller, name: &str) -> Self {
         Self {
             caller,
@@ -71,7 +68,6 @@ impl Itself {
     }
 }
 
-/// An invocation of the function at that path, of that type.
 fn invocation<'a>(path: &'a str, how: &'a str, payload: &'a str) -> Call<'a> {
     Call {
         service: Service::Lambda,

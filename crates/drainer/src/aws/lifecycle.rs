@@ -26,26 +26,21 @@ const UNHELD: Duration = Duration::from_secs(1);
 /// A node is not kept in use for longer because Auto Scaling cannot be asked: its drain has a hook's minutes.
 const ASKED_FOR: Duration = Duration::from_secs(5);
 
-/// A lifecycle action of one instance.
 #[derive(Debug)]
 pub(crate) struct LifecycleAction<'a> {
     client: &'a Client,
     hook: &'a Hook,
     instance: &'a InstanceId,
     pub(crate) waits: HookTimeouts,
-    /// When it was held by a heartbeat.
     held_at: RefCell<Vec<Instant>>,
     /// Notified when it is known to be ours to hold.
     ours: Notify,
-    /// Whether the instance stays if it is abandoned.
     is_kept: Cell<bool>,
-    /// What the last heartbeat found.
     state: watch::Sender<ActionState>,
     /// Whether it has had its answer, or whoever waited for its end has been told that it is over.
     is_settled: Cell<bool>,
 }
 
-/// How completing an action ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// Auto Scaling goes on with the termination.
@@ -61,12 +56,10 @@ pub(crate) enum ActionState {
     Unknown,
     /// The action waits, from now on for its whole timeout.
     Waiting,
-    /// Nobody waits any more.
     Over,
 }
 
 impl<'a> LifecycleAction<'a> {
-    /// The action, with what Auto Scaling says of its hook.
     pub(crate) async fn look_up(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId) -> Self {
         let waits = waits(client, hook).await.unwrap_or_else(|error| {
             tracing::warn!(
@@ -140,7 +133,6 @@ impl<'a> LifecycleAction<'a> {
         aws::until(COMPLETE, end, || self.try_complete(result)).await
     }
 
-    /// When heartbeats held it.
     pub(crate) fn held_at(&self) -> Vec<Instant> {
         self.held_at.borrow().clone()
     }
@@ -189,7 +181,6 @@ impl<'a> LifecycleAction<'a> {
     }
 }
 
-/// A hook's timeouts, as Auto Scaling describes it.
 pub fn timeouts(hook: &LifecycleHook) -> HookTimeouts {
     HookTimeouts::described(hook.heartbeat_timeout, hook.global_timeout)
 }

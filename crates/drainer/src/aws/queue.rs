@@ -7,7 +7,6 @@ use crate::aws::CallError;
 
 pub(crate) const SEND: &str = "sqs:SendMessage";
 
-/// The queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
     caller: Caller,
@@ -15,12 +14,10 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// The queue at that URL.
     pub(crate) fn new(caller: Caller, url: &str) -> Self {
         Self { caller, url: url.to_owned() }
     }
 
-    /// Sends a message.
     pub(crate) async fn send(&self, body: &str) -> Result<(), CallError> {
         let message = json!({"QueueUrl": self.url, "MessageBody": body}).to_string();
         let headers = vec![("content-type", "application/x-amz-json-1.0"), ("x-amz-target", "AmazonSQS.SendMessage")];

@@ -73,7 +73,6 @@ async fn groups_of_instances(client: &Client) -> Result<Vec<String>, CallError> 
     Ok(groups)
 }
 
-/// Those of the groups that are the cluster's.
 async fn tagged(client: &Client, groups: &[String], cluster: &ClusterName) -> Result<Vec<String>, CallError> {
     let call = client.describe_tags().set_resource_arns(Some(groups.to_vec()));
     let answer = call.send().await.map_err(|error| CallError::new(TAGS, error))?;
@@ -113,7 +112,6 @@ fn is_left(target: &TargetHealthDescription) -> bool {
     target.target_health().and_then(|health| health.state()) != Some(&TargetHealthStateEnum::Unused)
 }
 
-/// Whether the group has gone, or the instance.
 fn has_gone(error: &DescribeTargetHealthError) -> bool {
     error.is_target_group_not_found_exception() || error.is_invalid_target_exception()
 }

@@ -52,7 +52,6 @@ pub(super) async fn each_within<K: DeserializeOwned>(
     list.map(|list| list.metadata).map_err(|error| ApiError::NoAnswer(Box::new(error)))
 }
 
-/// A list without its items.
 #[derive(Deserialize)]
 struct ListHead {
     metadata: ListMeta,
@@ -67,7 +66,6 @@ struct Splitter {
     in_items: bool,
     in_string: bool,
     after_backslash: bool,
-    /// What stands around the items.
     envelope: Vec<u8>,
     /// The item that has begun, as far as it has come.
     item: Vec<u8>,

@@ -15,10 +15,8 @@ use tokio::time::{Instant, timeout};
 /// How long the answer to a call is waited for. Evictions and deletions have a time of their own, in `drain/evict.rs`.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A call to the API server that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// It answered, and the answer is no.
     #[error("the API server answered {}", said(.0))]
     Refused(Box<Status>),
     /// It answered no each time, because something had changed in between.
@@ -33,16 +31,13 @@ pub enum ApiError {
     /// The connection broke, or what came was no answer.
     #[error("the API server's answer was lost")]
     NoAnswer(#[source] Box<dyn Error + Send + Sync>),
-    /// Nothing came in time.
     #[error("the API server did not answer within {} s", .0.as_secs())]
     Timeout(Duration),
-    /// Nothing had come when there was no more time to wait.
     #[error("the API server did not answer before the time was up")]
     TimeUp,
 }
 
 impl ApiError {
-    /// The HTTP status, if there was an answer.
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Refused(status) | Self::Contended(status) => Some(status.code),
@@ -50,7 +45,6 @@ impl ApiError {
         }
     }
 
-    /// Whether an admission webhook or policy said no.
     pub(crate) fn is_of_admission(&self) -> bool {
         matches!(self, Self::Refused(status) if is_of_admission(status))
     }

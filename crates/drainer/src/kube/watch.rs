@@ -47,10 +47,8 @@ const BUSY: u16 = 429;
 /// the lists are what keeps the API server busy: it may read all pods of the cluster for each.
 const GOES_ON_TIMES: u32 = 5;
 
-/// What a watch tells.
 #[derive(Debug)]
 pub(crate) enum WatchEvent<K> {
-    /// The objects have changed.
     Changed(Change<K>),
     /// The API server reports changes from here on: the watch begins, or goes on where it was.
     Begun,
@@ -58,7 +56,6 @@ pub(crate) enum WatchEvent<K> {
     Interrupted(ApiError),
 }
 
-/// Which objects are meant.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection<K> {
     pub(crate) api: Api<K>,
@@ -76,7 +73,6 @@ pub(crate) struct Listed<K> {
 /// Longer labels, and selectors of them, are let go: nobody writes so many, and an object may have 1.5 MB.
 const LONGEST_LABELS: usize = 4 << 10;
 
-/// What can be watched.
 pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static {
     /// Lets go of what nobody looks at who watches.
     fn slim(self) -> Self {
@@ -154,7 +150,6 @@ struct Watcher<K> {
     sender: mpsc::Sender<WatchEvent<K>>,
 }
 
-/// Why a watch came to its end.
 enum WatchEnd {
     /// The API server's time limit; go on from the last version.
     Renew,

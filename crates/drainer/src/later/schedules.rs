@@ -39,7 +39,6 @@ const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
 const LONGEST_RETRY_S: i32 = 3600;
 const MOST_RETRIES: i32 = 185;
 
-/// The name of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScheduleName(String);
 
@@ -79,7 +78,6 @@ impl ScheduleName {
     }
 }
 
-/// What a notice is about, besides its instance.
 fn what(notice: &Notice) -> String {
     match &notice.maintenance {
         Some(maintenance) => maintenance.id.clone(),
@@ -87,14 +85,12 @@ fn what(notice: &Notice) -> String {
     }
 }
 
-/// A function, as its environment names it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FunctionName<'a> {
     pub(crate) region: &'a str,
     pub(crate) name: &'a str,
 }
 
-/// The schedules of the stack.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     client: Client,
@@ -242,7 +238,6 @@ impl Scheduler {
     }
 }
 
-/// Whether there was a schedule to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deleted {
     Yes,
@@ -282,7 +277,6 @@ fn expression(at: Timestamp) -> String {
     at.round(up).unwrap_or(at).strftime("at(%Y-%m-%dT%H:%M:%S)").to_string()
 }
 
-/// The time of such an expression.
 fn time_of(expression: &str) -> Option<Timestamp> {
     let at = expression.strip_prefix("at(")?.strip_suffix(')')?;
     Some(at.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())

@@ -20,7 +20,6 @@ use crate::kube::{ApiError, until_settled};
 /// How often a claim is tried again when the node changes between looking and patching.
 const CLAIM_ATTEMPTS: u32 = 3;
 
-/// Finds the instance's node and claims it.
 pub(crate) async fn claim(nodes: &Api<Node>, instance: &Instance, claimant: &Claimant<'_>) -> Result<Claim, NodeError> {
     for name in guesses(instance) {
         match claim_by_name(nodes, &name, instance, claimant).await {
@@ -32,7 +31,6 @@ pub(crate) async fn claim(nodes: &Api<Node>, instance: &Instance, claimant: &Cla
     claim_by_name(nodes, &name, instance, claimant).await
 }
 
-/// Claims the node by that name, if it is the instance's.
 async fn claim_by_name(
     nodes: &Api<Node>,
     name: &str,
@@ -88,7 +86,6 @@ async fn claim_as_observed(
     }
 }
 
-/// The node's provider id, in whichever form.
 fn provider_id(node: &Node) -> &str {
     node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default()
 }
@@ -122,11 +119,9 @@ pub(crate) async fn look_instead(
 /// What a claim without effect was answered.
 #[derive(Debug)]
 pub enum Rehearsed {
-    /// The node would be claimed.
     Passes,
     /// An admission webhook or policy would refuse the claim, or could not be asked.
     Denied(ApiError),
-    /// The node is not free to be claimed, so nobody was asked.
     NotFree,
 }
 

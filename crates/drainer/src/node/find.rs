@@ -25,7 +25,6 @@ pub(crate) async fn by_likely_names(nodes: &Api<Node>, instance: &Instance) -> R
     Ok(None)
 }
 
-/// The instance's node, if the cluster has it.
 pub(crate) async fn find(nodes: &Api<Node>, instance: &Instance) -> Result<Option<Node>, ApiError> {
     if let Some(node) = by_likely_names(nodes, instance).await? {
         return Ok(Some(node));
@@ -48,13 +47,11 @@ pub(super) fn guesses(instance: &Instance) -> Vec<String> {
     names
 }
 
-/// The node of that name, if it is the instance's.
 pub(crate) async fn by_name(nodes: &Api<Node>, name: &str, instance: &Instance) -> Result<Option<Node>, ApiError> {
     let node = if_found(call(nodes.get(name)).await, "nodes")?;
     Ok(node.filter(|node| is_of(instance, node)))
 }
 
-/// Whether the node is the instance's.
 pub(crate) fn is_of(instance: &Instance, node: &Node) -> bool {
     let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
     provider_id.is_some_and(|provider_id| instance.is_named_by(provider_id))

@@ -34,16 +34,13 @@ pub(crate) use find::{by_likely_names, find, is_of};
 pub(crate) use search::search;
 pub(crate) use watch::{NodeWatch, ObservedNodeChange, until_given_back};
 
-/// A node that is claimed, and the way to its cluster.
 pub(crate) struct ClaimedNode {
     pub(crate) claim: Claim,
     pub(crate) client: Client,
 }
 
-/// Why nothing was done with a node.
 #[derive(Debug)]
 pub(crate) enum NodeError {
-    /// It is not there, or not to be touched.
     Unclaimed(Unclaimed),
     /// The API server refused, or gave no answer.
     Api(ApiError),

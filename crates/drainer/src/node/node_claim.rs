@@ -134,7 +134,6 @@ fn node_claim_of(node: &ObjectMeta) -> Option<&OwnerReference> {
     owners.find(|owner| owner.kind == KIND && owner.api_version == API_VERSION)
 }
 
-/// The instance that a claim names.
 fn provider_id(claim: &Value) -> Option<String> {
     claim.pointer("/status/providerID")?.as_str().map(str::to_owned)
 }

@@ -13,7 +13,6 @@ use spillway_core::node::unclaimed::Unclaimed;
 use super::find::find;
 use super::{NodeError, patch};
 
-/// The instance's node, as it was looked at.
 #[derive(Debug)]
 pub(crate) struct Looked {
     pub(crate) name: String,
@@ -23,7 +22,6 @@ pub(crate) struct Looked {
     node: Node,
 }
 
-/// Looks at the instance's node.
 pub(crate) async fn look(nodes: &Api<Node>, instance: &Instance, claimant: &Claimant<'_>) -> Result<Looked, NodeError> {
     let node = find(nodes, instance).await?.ok_or(Unclaimed::NoNode)?;
     if let Some(why) = claimant.barred_from(&node) {

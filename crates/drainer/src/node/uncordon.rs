@@ -13,10 +13,8 @@ use crate::kube::{ApiError, until_settled};
 /// writes its status every ten seconds at most.
 const UNDO_ATTEMPTS: u32 = 5;
 
-/// How far giving a node back has come, over all tries.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
-    /// Whether the API server has let us look for the node.
     pub(crate) has_looked: bool,
     /// Whether a change has failed without a refusal: it may have been made.
     is_unanswered: bool,

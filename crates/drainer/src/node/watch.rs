@@ -9,7 +9,6 @@ use spillway_startup::logs::chain;
 
 use crate::kube::watch::{Selection, Watch, WatchEvent};
 
-/// A watch of one node.
 #[derive(Debug)]
 pub(crate) struct NodeWatch {
     name: String,
@@ -18,19 +17,14 @@ pub(crate) struct NodeWatch {
     is_logged: bool,
 }
 
-/// What a watch saw of its node.
 #[derive(Debug)]
 pub(crate) enum ObservedNodeChange {
-    /// The node, as it is now.
     Is(Box<Node>),
-    /// The cluster has no such node.
     NotThere,
-    /// It cannot be watched for the moment.
     NotSeen,
 }
 
 impl NodeWatch {
-    /// Watches the node of that name, whether or not it is there.
     pub(crate) fn of(nodes: Api<Node>, name: &str) -> Self {
         let selection = Selection { api: nodes, field_selector: Some(format!("metadata.name={name}")) };
         Self { name: name.to_owned(), watch: selection.watch(None), is_logged: false }

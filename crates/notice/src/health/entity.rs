@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::super::envelope::{self, NoticeError};
 
-/// An entry of the list of what is affected.
 pub(super) struct Entity {
     fields: Fields,
     whole: Value,
@@ -25,12 +24,10 @@ impl Entity {
         Ok(Self { fields: envelope::parse(value.clone(), place)?, whole: value.clone() })
     }
 
-    /// The entry as it stands in the list.
     pub(super) fn into_value(self) -> Value {
         self.whole
     }
 
-    /// Whether it is affected no more.
     pub(super) fn is_resolved(&self) -> bool {
         self.fields.status.as_deref() == Some("RESOLVED")
     }

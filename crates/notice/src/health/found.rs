@@ -15,29 +15,23 @@ const OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
 /// How far apart EC2 and AWS Health may say that one maintenance starts.
 const APART: SignedDuration = SignedDuration::from_hours(1);
 
-/// A scheduled event of an instance, as EC2 names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduledEvent {
     /// EC2's id of the event. AWS Health has another.
     pub id: String,
-    /// The instance.
     pub instance: InstanceId,
     /// What happens: `instance-reboot`, `system-reboot`, `system-maintenance`, `instance-retirement` or `instance-stop`.
     pub code: String,
-    /// What EC2 says of it.
     pub description: String,
-    /// When it starts.
     pub starts: Timestamp,
 }
 
 impl ScheduledEvent {
-    /// Whether it has been done, or called off.
     #[must_use]
     pub fn is_over(&self) -> bool {
         OVER.iter().any(|over| self.description.starts_with(over))
     }
 
-    /// The event as a notice that nobody has worked on yet.
     #[must_use]
     pub fn as_notice(&self, home: &Home, now: Timestamp) -> History {
         let code = format!("AWS_EC2_{}_SCHEDULED", self.code.to_uppercase().replace('-', "_"));
@@ -63,7 +57,6 @@ impl ScheduledEvent {
 }
 
 impl Maintenance {
-    /// Whether EC2 named it, and no notice.
     #[must_use]
     pub fn is_found(&self) -> bool {
         self.id.starts_with(FOUND)
@@ -76,7 +69,6 @@ impl Maintenance {
         self.id == id || self.found_ids().iter().any(|found| found == id)
     }
 
-    /// The ids that this maintenance has where it was found.
     #[must_use]
     pub fn found_ids(&self) -> Vec<String> {
         let around = |starts: Timestamp| [-APART, SignedDuration::ZERO, APART].map(|by| starts.saturating_add(by));
@@ -85,7 +77,6 @@ impl Maintenance {
     }
 }
 
-/// What the id of a maintenance begins with that was found.
 const FOUND: &str = "found-";
 
 /// The id of a maintenance that was found: its kind, and the hour of its start.

@@ -18,7 +18,6 @@ use super::envelope::{Envelope, quoted, unreadable};
 use super::{Concerns, Deadline, Instances, Kind, Maintenance, NoticeError, Parsed, ParsedNotice};
 use entity::Entity;
 
-/// What the code of an event has that reboots an instance.
 const REBOOT: &str = "REBOOT";
 
 pub(super) const DETAIL_TYPE: &str = "AWS Health Event";

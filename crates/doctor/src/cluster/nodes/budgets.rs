@@ -10,35 +10,29 @@ use serde::Deserialize;
 use spillway_core::drain::pod::blocker::BudgetName;
 use spillway_core::kube::pod::Pod;
 
-/// The budgets of each namespace.
 #[derive(Debug, Default)]
 pub(super) struct ClusterBudgets(BTreeMap<String, Vec<Budget>>);
 
-/// One budget.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Budget {
     pub(super) name: BudgetName,
     selector: Selector,
     pub(super) allows: Allows,
-    /// Its pods, as it counts them.
     pub(super) pods: Count,
     /// Whether its policy lets pods that are not Ready go in any case.
     evicts_unhealthy: bool,
 }
 
-/// How many pods a budget counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) expected: i32,
     pub(super) healthy: i32,
-    /// How many are to stay healthy.
     pub(super) desired: i32,
 }
 
 /// How many pods a budget lets go: its disruptions allowed, and why there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Allows {
-    /// It lets so many pods go now.
     Now(usize),
     /// Not now, because pods of it are not healthy.
     NoneNow,
@@ -61,7 +55,6 @@ impl ClusterBudgets {
         }
     }
 
-    /// The budgets that cover a pod.
     pub(super) fn covering(&self, pod: &Pod) -> Vec<&Budget> {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let none = BTreeMap::new();
@@ -69,7 +62,6 @@ impl ClusterBudgets {
         self.0.get(namespace).into_iter().flatten().filter(|budget| budget.selector.matches(labels)).collect()
     }
 
-    /// The budget of that name.
     pub(super) fn get(&self, name: &BudgetName) -> Option<&Budget> {
         self.0.get(&name.namespace)?.iter().find(|budget| budget.name == *name)
     }
@@ -82,7 +74,6 @@ impl From<PodDisruptionBudget> for ListedBudget {
 }
 
 impl Budget {
-    /// What is looked at of a budget.
     fn of(budget: PodDisruptionBudget) -> Option<Self> {
         let name = BudgetName { namespace: budget.metadata.namespace?, name: budget.metadata.name? };
         // A missing selector chooses no pod, an empty one every pod of the namespace.
@@ -95,7 +86,6 @@ impl Budget {
         Some(Self { name, selector, allows: allows(&status), pods, evicts_unhealthy })
     }
 
-    /// Why its controller cannot calculate, if it cannot.
     pub(super) fn not_calculated(&self) -> Option<&str> {
         match &self.allows {
             Allows::Unknown(why) => Some(why),

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use spillway_core::drain::pod::blocker::BudgetName;
 
-/// What holds pods up, or loses them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
-    /// The budget never lets a pod go.
     NeverAllows(BudgetName),
     /// It lets no pod go at the moment.
     AllowsNoneNow(BudgetName),
@@ -39,7 +37,6 @@ impl Cause {
         !matches!(self, Self::JobsAreNotTold)
     }
 
-    /// The object that people can do something about.
     pub(super) fn object(&self) -> String {
         match self {
             Self::NeverAllows(budget)

@@ -11,17 +11,14 @@ use super::survey::{HeldUp, REPLACED_WITHIN};
 use crate::catalogue::FindingId;
 use crate::report::{Finding, Severity, quoted};
 
-/// What a finding tells beside the cause.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances<'a> {
     /// How long a pod has to shut down that is told to at once.
     pub(super) window: Duration,
     pub(super) budgets: &'a ClusterBudgets,
-    /// How long a lifecycle hook is held.
     pub(super) hook_wait: Duration,
 }
 
-/// The finding of a cause: what is so, what follows, and what to do.
 pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstances<'_>) -> Finding {
     let telling = Telling { object: cause.object(), held_up, circumstances };
     let finding = match cause {
@@ -46,7 +43,6 @@ fn held_unhealthy(budget: Option<&Budget>) -> &'static str {
     }
 }
 
-/// One cause and all it holds.
 struct Telling<'a> {
     object: String,
     held_up: &'a HeldUp,
@@ -183,7 +179,6 @@ impl Telling<'_> {
         self.circumstances.budgets.get(name)
     }
 
-    /// A command that shows the budget's pods.
     fn show_pods(&self, budget: &BudgetName) -> String {
         let selector = quoted(self.budget(budget).map(Budget::selector).unwrap_or_default());
         format!("kubectl --namespace {} get pods --selector {selector} --output wide", quoted(&budget.namespace))

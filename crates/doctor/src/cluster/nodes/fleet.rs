@@ -26,7 +26,6 @@ pub(super) struct ListedNode {
     pub(super) spec: ListedSpec,
 }
 
-/// The members of a node's spec that are looked at.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ListedSpec {
@@ -36,13 +35,11 @@ pub(super) struct ListedSpec {
     taints: Vec<ListedTaint>,
 }
 
-/// A taint by its key.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListedTaint {
     key: String,
 }
 
-/// What is looked at of a node.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct NodeMetadata {
@@ -52,13 +49,11 @@ pub(super) struct NodeMetadata {
     pub(super) owners: Vec<Owner>,
 }
 
-/// Who made it, if it was not its kubelet.
 #[derive(Debug, Deserialize)]
 pub(super) struct Owner {
     kind: String,
 }
 
-/// A cluster's nodes.
 #[derive(Debug)]
 pub(super) struct Fleet {
     settings: Settings,
@@ -81,7 +76,6 @@ impl Fleet {
         Self { settings, ours, others: BTreeMap::new(), unowned, tainted: BTreeMap::new() }
     }
 
-    /// Takes a node.
     pub(super) fn see(&mut self, NodeMetadata { name, labels, owners }: &NodeMetadata) {
         let node: NodeName = Arc::from(name.as_str());
         match self.why_not_ours(name, labels) {

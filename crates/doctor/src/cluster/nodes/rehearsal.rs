@@ -20,10 +20,8 @@ use crate::asked_until;
 const ASKED: usize = 100;
 const ASKED_AT_ONCE: usize = 4;
 
-/// What became of the asking.
 #[derive(Debug)]
 pub(super) enum Rehearsal {
-    /// It took place.
     Held {
         /// In the order of the budgets.
         unanswered: Vec<Unanswered>,
@@ -67,10 +65,8 @@ pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock,
     Rehearsal::Held { unanswered, left_out }
 }
 
-/// What an answer means for the nodes of the budget's pods.
 #[derive(Debug, PartialEq, Eq)]
 enum Meaning {
-    /// Nothing: its pod would leave.
     Leaves,
     Held(Cause),
     Unanswered(Unanswered),

@@ -22,7 +22,6 @@ pub(super) const REPLACED_WITHIN: Duration = Duration::from_secs(30);
 /// Longest name of an object: a DNS subdomain (RFC 1123).
 const LONGEST_NAME: usize = 253;
 
-/// What has been seen so far.
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
     fleet: &'a Fleet,
@@ -35,20 +34,17 @@ pub(super) struct Survey<'a> {
     pub(super) covered: BTreeMap<BudgetName, Covered>,
 }
 
-/// The nodes and pods that one cause holds up.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct HeldUp {
     pub(super) nodes: BTreeSet<NodeName>,
     pub(super) pods: usize,
     /// The first of the pods, as `namespace/name`.
     pub(super) first: String,
-    /// The longest grace period of the pods.
     pub(super) grace: Duration,
     /// The do-not-disrupt of the last of them.
     pub(super) do_not_disrupt: Option<String>,
 }
 
-/// What a budget covers that lets a pod go.
 #[derive(Debug)]
 pub(super) struct Covered {
     /// How many of them it lets go.
@@ -109,7 +105,6 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Whether a budget may block a Job's pod to the end.
     pub(super) fn has_jobs_behind_budgets(&self) -> bool {
         self.held_up.contains_key(&Cause::JobsAreNotTold)
     }
@@ -119,7 +114,6 @@ impl<'a> Survey<'a> {
         self.held_up.remove(&Cause::JobsAreNotTold);
     }
 
-    /// Notes that a pod is held up.
     pub(super) fn holds(&mut self, cause: Cause, pod: &Planned, node: &NodeName) -> &mut HeldUp {
         let held_up = self.held_up.entry(cause).or_default();
         held_up.nodes.insert(node.clone());

@@ -16,10 +16,8 @@ use crate::asked_until;
 use crate::catalogue::FindingId;
 use crate::report::{Finding, Severity, counted};
 
-/// How many instances the command names.
 const IN_A_COMMAND: usize = 20;
 
-/// What is wrong with the tags of these nodes' instances.
 pub(super) async fn look(
     ec2: &Client,
     cluster: &ClusterName,

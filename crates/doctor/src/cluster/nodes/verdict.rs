@@ -13,18 +13,14 @@ use super::survey::Survey;
 use crate::catalogue::{CheckId, FindingId};
 use crate::report::{Check, Finding, HeldUpNode, Severity};
 
-/// How many of the nodes the report has room for.
 const NODES: usize = 50;
 
-/// How far the looking at pods came.
 #[derive(Debug)]
 pub(super) struct Pods {
-    /// Whether all pods have been seen.
     pub(super) seen: Result<(), ApiError>,
     pub(super) rehearsal: Rehearsal,
 }
 
-/// The check of the nodes.
 pub(super) fn check(
     fleet: &Fleet,
     survey: &Survey<'_>,
@@ -65,7 +61,6 @@ pub(super) fn check(
     Check::made(CheckId::Nodes, format!("{fleet}{drained}"), findings).with_nodes(nodes.collect())
 }
 
-/// The nodes that are held up, and what holds each.
 fn nodes<'a>(survey: &'a Survey<'_>) -> BTreeMap<&'a NodeName, Vec<String>> {
     let mut nodes = BTreeMap::<_, Vec<String>>::new();
     for (cause, held_up) in survey.held_up.iter().filter(|(cause, _)| cause.holds_its_nodes()) {
