@@ -42,7 +42,7 @@ bed: ready ## the cluster of the demo, kept up for you to play with
 doctor: ready ## what the doctor finds in the cluster of the demo (scripts/doctor asks the one of a real account)
 	@$(DEMO) doctor
 
-bench: ready ## how fast, how small, beside NTH: docs/measured/bench.md, from the release build (RUNS=6 CASES=750x2 BEFORE=…/bootstrap NTH=…)
+bench: ready ## how fast, how small, beside NTH: docs/contributing/measured/bench.md, from the release build (RUNS=6 CASES=750x2 BEFORE=…/bootstrap NTH=…)
 	@$(RELEASE_BUILD)
 	@$(BASELINE)
 	@$(BENCH) run $(call given,RUNS CASES EXECUTIONS BEFORE NTH)

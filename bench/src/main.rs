@@ -1,4 +1,4 @@
-//! `spillway-bench`: measures the drain function on the test bed, and writes docs/measured/bench.md.
+//! `spillway-bench`: measures the drain function on the test bed, and writes docs/contributing/measured/bench.md.
 //!
 //! # Layout
 //! * this file: what is measured, in which order; [`case`]: the cases and tools;
@@ -47,7 +47,7 @@ const STARTS_A_RUN: usize = 10;
 const WARM_UP: Case = Case::new(1, 1);
 
 #[derive(Debug, Parser)]
-#[command(version, about = "Measures the drain function, and writes docs/measured/bench.md.")]
+#[command(version, about = "Measures the drain function, and writes docs/contributing/measured/bench.md.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -243,7 +243,7 @@ async fn drain(
 
 /// Writes the page and its raw results. The page is rendered from what was written.
 fn keep(results: &Results) -> Result<String, BedError> {
-    let writing = || BedError::io("write docs/measured/bench");
+    let writing = || BedError::io("write docs/contributing/measured/bench");
     let raw = results::raw(results).map_err(std::io::Error::other).map_err(writing())?;
     std::fs::write(results::kept("json"), raw).map_err(writing())?;
     let page = page::page(&results::read(&results::kept("json"))?);

@@ -1,4 +1,4 @@
-//! The page docs/measured/bench.md, rendered from the raw results. Pure.
+//! The page docs/contributing/measured/bench.md, rendered from the raw results. Pure.
 
 use std::fmt::Write as _;
 
@@ -256,6 +256,6 @@ mod tests {
     fn kept_page_is_rendered_from_its_raw_results() {
         let rendered = page(&read(&kept("json")).expect("the raw results can be read"));
         let kept = std::fs::read_to_string(kept("md")).expect("the page");
-        assert!(kept == rendered, "`spillway-bench render` writes docs/measured/bench.md");
+        assert!(kept == rendered, "`spillway-bench render` writes docs/contributing/measured/bench.md");
     }
 }

@@ -136,7 +136,7 @@ impl BesideRow {
 
 /// Path of the page or of its raw results in this repository.
 pub(crate) fn kept(ending: &str) -> PathBuf {
-    own_file("../docs/measured/bench").with_extension(ending)
+    own_file("../docs/contributing/measured/bench").with_extension(ending)
 }
 
 /// Reads raw results.

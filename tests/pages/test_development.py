@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/development.md").read_text()
+PAGE = (ROOT / "docs/contributing/development.md").read_text()
 DRAWINGS = PAGE.split("\n## ")[2].split("```")[1::2]
 
 
@@ -53,7 +53,7 @@ class ThePage(unittest.TestCase):
 
     def test_it_leads_to_the_glossary(self) -> None:
         self.assertIn("(glossary.md)", PAGE)
-        self.assertTrue((ROOT / "docs/glossary.md").exists())
+        self.assertTrue((ROOT / "docs/contributing/glossary.md").exists())
 
 
 if __name__ == "__main__":

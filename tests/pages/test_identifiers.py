@@ -18,7 +18,7 @@ FORMS = {"hand on": "hand_on|hands_on|handed_on|handing_on", "nobody's": "nobody
 
 
 def given_up() -> set[str]:
-    table = rows(section("docs/glossary.md", "## Words no longer used"))
+    table = rows(section("docs/contributing/glossary.md", "## Words no longer used"))
     return {word.strip() for row in table for word in re.split(r", (?!(?:of|for|in)\b)", re.sub(r", (?:of|for|in) .*", "", row[0]))}
 
 
@@ -42,7 +42,7 @@ class Identifiers(unittest.TestCase):
         for file, names in {**named, "template.yaml": PARAMETERS}.items():
             for identifier in names - OTHERS:
                 with self.subTest(file=file, identifier=identifier):
-                    self.assertIsNone(pattern.search(parts(identifier)), "docs/glossary.md has the word to use")
+                    self.assertIsNone(pattern.search(parts(identifier)), "docs/contributing/glossary.md has the word to use")
 
     def test_what_is_plain_is_in_the_glossary(self) -> None:
         self.assertLessEqual(PLAIN, given_up())

@@ -7,7 +7,7 @@ import unittest
 
 from pages import ROOT, section, text
 
-PAGE = "docs/measured/bench.md"
+PAGE = "docs/contributing/measured/bench.md"
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[str]:

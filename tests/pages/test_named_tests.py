@@ -26,7 +26,7 @@ class FromNth(unittest.TestCase):
 
 class ThreatModel(unittest.TestCase):
     def test_what_tests_a_finding_is_there(self) -> None:
-        findings = rows(section("docs/decisions/security-review.md", "# What the security review found"))
+        findings = rows(section("docs/contributing/decisions/security-review.md", "# What the security review found"))
         self.assertGreaterEqual(len(findings), 12)
         files = [*sources(), "Cargo.lock", "tests/bed/aws/requirements.lock", "scripts/check-dependencies"]
         for finding, _, tested_by in findings:

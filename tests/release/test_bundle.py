@@ -38,7 +38,7 @@ class WhatItHolds(unittest.TestCase):
             self.assertEqual({name.partition("/")[0] for name in tar.getnames()}, {TOP})
 
     def test_its_pages_name_the_repository_that_the_workspace_names(self) -> None:
-        pages = ("README.md", "docs/install.md", "docs/releasing.md")
+        pages = ("README.md", "docs/install.md", "docs/contributing/releasing.md")
         with patch("release_bundle.bundle.repository", return_value="somebody/a-fork"):
             forked = files(packed(Path(self.enterContext(tempfile.TemporaryDirectory()))))
         for page in pages:

@@ -8,7 +8,7 @@ from .stack import Stack
 from .step import Command, Part, State, Step, aws
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
-# docs/decisions/0019-a-hooks-timeout-is-ten-minutes.md has the reason.
+# docs/contributing/decisions/0019-a-hooks-timeout-is-ten-minutes.md has the reason.
 HEARTBEAT_S = 600
 # On a group: this tool has put the tag of HookGroupTag there, so that it may take it off.
 MARK = "spillway/enrolled"

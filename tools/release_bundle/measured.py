@@ -6,7 +6,7 @@ from pathlib import Path
 
 from release_bundle.errors import ReleaseError
 
-PAGE = "docs/measured/bench"
+PAGE = "docs/contributing/measured/bench"
 MOST_DAYS = 60
 
 

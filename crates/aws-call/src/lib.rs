@@ -1,6 +1,6 @@
 //! Calls to AWS without a client of the SDK: signed here, and sent by the HTTP client that the SDK's clients have.
 //!
-//! docs/decisions/0014 says which services are called so, and why. A call is one attempt: `spillway-retry` makes several.
+//! docs/contributing/decisions/0014 says which services are called so, and why. A call is one attempt: `spillway-retry` makes several.
 //!
 //! # Layout
 //! * `partition`: the domain of a Region's endpoints

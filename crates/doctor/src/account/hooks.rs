@@ -22,7 +22,7 @@ const FIRST_RETRY: Duration = Duration::from_secs(60);
 /// The hook's name in the documents, and the default of the setting.
 const SPILLWAY: &str = "spillway";
 
-/// Timeout that docs/install.md recommends: docs/decisions/0019-a-hooks-timeout-is-ten-minutes.md.
+/// Timeout that docs/install.md recommends: docs/contributing/decisions/0019-a-hooks-timeout-is-ten-minutes.md.
 const GOOD_TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings, region: &str) -> Check {
