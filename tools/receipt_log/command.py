@@ -12,8 +12,8 @@ from programs import Failed, json_of
 
 from .times import NoTime, moment
 
-# The receipts' versions, as docs/receipt.md has them; metrics and other lines have no such field.
-PATTERN = "{ ($.receipt = 1) || ($.receipt = 2) }"
+# A receipt's first line and its further ones, as docs/receipt.md has them; metrics and other lines have neither field.
+PATTERN = "{ ($.receipt = 2) || ($.receipt_part > 1) }"
 # CloudWatch answers with 10,000 lines or 1 MiB at a time; a busy week has hundreds of pages.
 PATIENCE_S = 1800
 
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
         messages = json_of(_question(group, options.since, options.until), PATIENCE_S)
     except (Failed, NoTime) as error:
         print(f"tools/receipts: {error}", file=sys.stderr)
-        return 1
+        return 2
     receipts = [line for line in messages or [] if _is_receipt(line)]
     for line in receipts:
         print(line.strip())

@@ -33,10 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
         Path(options.output).write_text(html, encoding="utf-8", errors="replace")
     except (Refused, NoReceipt, NotAReceipt) as error:
         print(f"{name}: {error}", file=sys.stderr)
-        return 1
+        return 2
     except OSError as error:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
+        return 2
     print(options.output)
     return 0
 

@@ -102,6 +102,13 @@ class Drain:
         return self.limit_ms if self.limit_ms is not None else self.window and self.window.end_ms
 
     @property
+    def missing(self) -> str | None:
+        """Lines of its receipts that are not in the file, in words."""
+        cut = [receipt.lines for receipt in self.receipts if receipt.lines]
+        found, of = (sum(numbers) for numbers in zip(*cut)) if cut else (0, 0)
+        return f"{found} of {of} lines of the receipt: pods are missing" if cut else None
+
+    @property
     def leaving(self) -> list[Pod]:
         """The pods that had to leave."""
         return [pod for pod in self.pods if pod.fate not in UNTOUCHED]

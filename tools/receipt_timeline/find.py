@@ -41,15 +41,18 @@ def receipts_in(text: str) -> list[dict[str, Any]]:
 
 
 def _whole(first: dict[str, Any], objects: list[dict[str, Any]]) -> dict[str, Any]:
-    """A receipt of several lines, with the pods of all of them that are there."""
-    if first.get("receipt_parts", 1) == 1:
+    """A receipt of several lines, with the pods of all of them that are there, and how many lines these are if some are missing."""
+    wanted = first.get("receipt_parts", 1)
+    if wanted == 1:
         return first
     # A retry of Lambda's has the same request id.
     whose = (first.get("timestamp"), first.get("request_id"))
     parts = [one for one in objects if "receipt_part" in one and (one.get("timestamp"), one.get("request_id")) == whose]
-    others = {one["receipt_part"]: one["pods"] for one in parts}
+    others = {one["receipt_part"]: one.get("pods", []) for one in parts}
     pods = [pod for part in sorted(others) for pod in others[part]]
-    return {name: value for name, value in first.items() if name != "receipt_parts"} | {"pods": [*first["pods"], *pods]}
+    whole = {name: value for name, value in first.items() if name != "receipt_parts"}
+    missing = {} if 1 + len(others) == wanted else {"lines": {"found": 1 + len(others), "of": wanted}}
+    return {**whole, **missing, "pods": [*first.get("pods", []), *pods]}
 
 
 def _means_to_be_a_receipt(found: dict[str, Any]) -> bool:

@@ -185,7 +185,8 @@ class _Chart:
 
 def _story(node: Node) -> str:
     """What happened to a node, in a line."""
-    main, parts = node.main, []
+    main = node.main
+    parts = [drain.missing for drain in node.drains if drain.missing]
     if len(node.drains) > 1:
         parts.append(", then ".join(f"{drain.kind}: {drain.ending}" for drain in node.drains))
     elif main.noticed:

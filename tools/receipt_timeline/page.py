@@ -37,6 +37,8 @@ def _subject(drain: Drain) -> str:
 def about(drain: Drain) -> list[Element]:
     """How it ended, in a sentence, and the facts."""
     parts = [element("p", _sentence(drain.reason, drain), class_="reason")]
+    if drain.missing:
+        parts.append(element("p", f"The file has {drain.missing}.", class_="dry-run"))
     if drain.dry_run:
         parts.append(element("p", "A dry run: nothing was changed.", class_="dry-run"))
     facts = element("dl")

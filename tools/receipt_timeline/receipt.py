@@ -125,6 +125,8 @@ class Receipt:
     ending: str
     reason: str
     earlier: tuple[Earlier, ...]
+    # How many of its lines there are, of how many, if some are missing.
+    lines: tuple[int, int] | None
 
     def ms(self, at: datetime) -> int:
         """A time of day as milliseconds."""
@@ -145,7 +147,7 @@ def read(document: dict[str, Any]) -> Receipt:
     if version != VERSION:
         raise NotAReceipt(f"a receipt of version {version}; this program knows version {VERSION}")
     notice = top.fields("notice")
-    window, hook = top.maybe_fields("window"), top.maybe_fields("hook")
+    window, hook, lines = (top.maybe_fields(name) for name in ("window", "hook", "lines"))
     return Receipt(
         version=version,
         request_id=top.maybe_text("request_id") or "unknown",
@@ -173,6 +175,7 @@ def read(document: dict[str, Any]) -> Receipt:
             Earlier(entry.text("request_id"), entry.time("from"), entry.time("to"), entry.counts("pods"))
             for entry in top.each("earlier")
         ),
+        lines=lines and (lines.number("found"), lines.number("of")),
     )
 
 

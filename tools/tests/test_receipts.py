@@ -67,7 +67,7 @@ class Typed(unittest.TestCase):
         of = dict(zip(call[2::2], call[3::2]))
         self.assertEqual((of["--start-time"], of["--end-time"]), ("1795230000000", "1795231800000"))
         self.assertEqual((of["--log-group-name"], of["--output"]), ("/aws/lambda/spillway", "json"))
-        self.assertEqual(of["--filter-pattern"], "{ ($.receipt = 1) || ($.receipt = 2) }")
+        self.assertEqual(of["--filter-pattern"], "{ ($.receipt = 2) || ($.receipt_part > 1) }", "as docs/receipt.md has it")
 
     def test_every_option_is_one_of_the_operations(self) -> None:
         self.answers("describe-stacks", ["g"])
@@ -100,7 +100,7 @@ class Typed(unittest.TestCase):
 
     def test_what_goes_wrong_is_said_in_a_line_that_a_terminal_does_not_obey(self) -> None:
         denied = self.receipts("--log-group", "/mine")
-        self.assertEqual(denied.returncode, 1)
+        self.assertEqual(denied.returncode, 2)
         self.assertIn("aws logs filter-log-events: An error occurred (AccessDenied) when calling it: [31mno", denied.stderr)
         self.assertNotIn("\x1b", denied.stderr)
         self.answers("describe-stacks", [])

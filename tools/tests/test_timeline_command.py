@@ -60,7 +60,7 @@ class Typed(unittest.TestCase):
         self.assertEqual(self.timeline(log, "--of", "i-1234567890abcdef0").returncode, 0)
         self.assertIn("1 node: 1 drained", (self.folder / "timeline.html").read_text(), "two notices of one instance")
         refused = self.timeline(log, "--of", "e-9")
-        self.assertEqual(refused.returncode, 1)
+        self.assertEqual(refused.returncode, 2)
         self.assertIn("no drain in it is of e-9; there are:", refused.stderr)
         self.assertIn("--of e-1  2026-11-21 03:12:00 UTC  i-1234567890abcdef0  ip-10-0-12-34.ec2.internal  drained", refused.stderr)
         log = self.log(receipts.drained(), receipts.ignored())
@@ -76,13 +76,13 @@ class Typed(unittest.TestCase):
 
     def test_what_is_no_receipt_is_refused_by_name_and_nothing_is_written(self) -> None:
         refused = self.timeline(self.log({"receipt": 2, "ending": "drained"}))
-        self.assertEqual(refused.returncode, 1)
+        self.assertEqual(refused.returncode, 2)
         self.assertEqual(refused.stderr, "log: not a receipt: `notice`, `steps` and `reason` are missing\n")
         self.assertFalse((self.folder / "timeline.html").exists())
 
     def test_a_file_that_is_not_there_is_named(self) -> None:
         refused = self.timeline("nowhere")
-        self.assertEqual((refused.returncode, refused.stderr), (1, "nowhere: No such file or directory\n"))
+        self.assertEqual((refused.returncode, refused.stderr), (2, "nowhere: No such file or directory\n"))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,11 @@ import json
 import unittest
 from typing import Any
 
+from receipt_timeline.drain import drains_of
 from receipt_timeline.find import NoReceipt, receipts_in
+from receipt_timeline.fleet_page import fleet_page
+from receipt_timeline.page import page
+from receipt_timeline.receipt import read
 
 from . import receipts
 
@@ -79,9 +83,12 @@ class InSeveralLines(unittest.TestCase):
         earlier = [line.replace(self.whole["timestamp"], "2026-11-21T03:10:00Z").replace("web-", "api-") for line in self.lines]
         self.assertEqual([len(found["pods"]) for found in receipts_in("\n".join(earlier + self.lines))], [6, 6])
 
-    def test_a_line_that_is_missing_leaves_the_rest(self) -> None:
+    def test_missing_line_is_counted_and_shown(self) -> None:
         [found] = receipts_in("\n".join(self.lines[:2]))
-        self.assertEqual(len(found["pods"]), 4)
+        self.assertEqual((len(found["pods"]), found["lines"]), (4, {"found": 2, "of": 3}))
+        [drain] = drains_of([read(found)])
+        for html in (page(drain), fleet_page([drain, drain])):
+            self.assertIn("2 of 3 lines of the receipt: pods are missing", html)
 
 
 class NotFound(unittest.TestCase):

@@ -38,13 +38,13 @@ impl Rank {
 }
 
 impl Receipt {
-    /// Takes pods away, those of the last rank first, until the receipt's JSON is shorter by so many bytes or none is left; then
-    /// the reason is cut.
+    /// Sorts the pods by rank, so that the first line of a long receipt has the lost ones. Then takes pods away, those of the
+    /// last rank first, until the receipt's JSON is shorter by so many bytes or none is left; then cuts the reason.
     pub fn shorten(&mut self, bytes: usize) {
+        self.pods.sort_by_key(Rank::of);
         if bytes == 0 {
             return;
         }
-        self.pods.sort_by_key(Rank::of);
         let (all, mut saved) = (self.pods.len(), 0);
         while saved < bytes + PODS_CUT
             && let Some(pod) = self.pods.pop()
@@ -119,10 +119,10 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_that_is_short_enough_is_not_touched() {
+    fn short_receipt_keeps_every_pod_and_begins_with_the_lost() {
         let mut whole = receipt(vec![sample("a", Fate::Clean, 0), sample("b", Fate::Lost, 0)]);
         whole.shorten(0);
-        assert_eq!((names(&whole), whole.pods_cut), (vec!["a", "b"], None));
+        assert_eq!((names(&whole), whole.pods_cut), (vec!["b", "a"], None));
     }
 
     #[test]
