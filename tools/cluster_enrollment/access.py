@@ -1,5 +1,7 @@
 """Decides how the function's role gets into a cluster: by an access entry, or by a line in aws-auth that somebody else writes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The AWS CLI: each call is made here, and what it refuses becomes an error that says what to do."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

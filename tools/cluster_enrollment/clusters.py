@@ -1,5 +1,7 @@
 """Which clusters are meant, and what EKS says of each of them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

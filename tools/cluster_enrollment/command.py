@@ -1,5 +1,7 @@
 """The command line: reads the stack, works on the clusters side by side, prints what came of it."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 

@@ -1,5 +1,7 @@
 """Asks the function itself whether the next notice would be handled in a cluster."""
 
+from __future__ import annotations
+
 import json
 import tempfile
 import time

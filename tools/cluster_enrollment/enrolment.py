@@ -2,6 +2,8 @@
 comes after it, so that a run that is stopped in the middle leaves nothing that the next one does not finish.
 """
 
+from __future__ import annotations
+
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -194,6 +196,8 @@ class _Visit:
 
     def _why_no_hook(self) -> str | None:
         """A hook that nobody completes delays the end of each instance."""
+        if self._work.stack.is_dry_run:
+            return "the stack has DryRun=true and completes no hook: run it again after DryRun=false"
         if not self._work.stack.serves(self._cluster.name):
             return "the stack ignores this cluster: its parameter Clusters names others"
         if not self._work.stack.completes_hooks:

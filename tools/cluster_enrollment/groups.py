@@ -1,5 +1,7 @@
 """Decides which Auto Scaling groups get the terminate hook, and the tag without which the function may not complete it."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,7 +74,14 @@ def enroll(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
     if len(group.clusters) > 1:
         clusters = " and ".join(sorted(group.clusters))
         return [_step(group, "hook", State.TOLD, f"its tags name {clusters}, and an instance is drained in one cluster only")]
+    if stack.managed_tag and not _has(group, *stack.managed_tag):
+        why = f"the group lacks the tag {stack.parameters['ManagedTag']} of ManagedTag: the stack may ignore its instances"
+        return [_step(group, "hook", State.TOLD, why)]
     return [*_tag(group, stack), _hook(group, hooks, stack)]
+
+
+def _has(group: Group, key: str, value: str | None) -> bool:
+    return key in group.tags and value in (None, group.tags[key])
 
 
 def remove(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:

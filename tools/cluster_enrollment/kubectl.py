@@ -1,5 +1,7 @@
 """kubectl, with a kubeconfig of our own for each cluster: that of the user may lead to another one."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 from pathlib import Path

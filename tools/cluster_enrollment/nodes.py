@@ -4,6 +4,8 @@ A node whose instance stays is given back, as the function does it: crates/core/
 is left to its drain.
 """
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -104,7 +106,8 @@ def _escaped(key: str) -> str:
 
 
 def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc) if text.endswith("Z") else datetime.fromisoformat(text)
+    """Whole seconds of a time as Spillway writes it, in UTC."""
+    return datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
 
 
 def _step(name: str, state: State, why: str, *commands: Any) -> Step:

@@ -1,5 +1,7 @@
 """Decides what becomes of the objects of `deploy/` in a cluster. What somebody else has made stays as it is."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any

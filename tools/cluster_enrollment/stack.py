@@ -1,5 +1,7 @@
 """What the deployed stack says: the function's role and name, and the parameters that decide what a cluster needs."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 from .aws import Aws, AwsError
@@ -30,6 +32,16 @@ class Stack:
         """Whether a list of the stack has `terminate`, as the default of `DrainOn` does."""
         drain, cordon = (_words(self.parameters.get(name, default)) for name, default in (("DrainOn", "terminate"), ("CordonOn", "off")))
         return "terminate" in drain + cordon
+
+    @property
+    def is_dry_run(self) -> bool:
+        return self.parameters.get("DryRun", "false") == "true"
+
+    @property
+    def managed_tag(self) -> tuple[str, str | None] | None:
+        """Tag that an instance must have; without a value, any value will do."""
+        key, equals, value = self.parameters.get("ManagedTag", "").partition("=")
+        return (key, value if equals else None) if key else None
 
     @property
     def hooks(self) -> list[str]:

@@ -1,5 +1,7 @@
 """One step in one cluster: what it is about, what is to become of it, and the command that does it."""
 
+from __future__ import annotations
+
 import shlex
 from dataclasses import dataclass, field, replace
 from enum import Enum

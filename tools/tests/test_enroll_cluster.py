@@ -113,7 +113,7 @@ class Enrolling(unittest.TestCase):
             self.assertIn("failed", " ".join(states(result)))
 
     def test_puts_no_hook_that_the_stack_does_not_complete(self) -> None:
-        for parameters in ({"Clusters": "stage"}, {"DrainOn": "spot", "CordonOn": "off"}):
+        for parameters in ({"DryRun": "true"}, {"Clusters": "stage"}, {"DrainOn": "spot", "CordonOn": "off"}):
             world = World()
             self.assertIn(f"told {HOOK}", states(world.visit(of=stack(**parameters))), parameters)
             self.assertEqual(world.done, PUT[:2])

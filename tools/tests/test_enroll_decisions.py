@@ -148,6 +148,20 @@ class AHook(unittest.TestCase):
             of_others = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", key: "x"})
             self.assertEqual(groups.enroll(of_others, [], stack()), [], key)
 
+    def test_skips_a_group_that_managed_tag_leaves_out(self) -> None:
+        """A hook that nobody completes delays the end of each instance."""
+        with_tag = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "spillway/managed": "no"})
+        for asked, one, wanted in (
+            ("spillway/managed", group(), State.TOLD),
+            ("spillway/managed", with_tag, State.TO_DO),
+            ("spillway/managed=yes", with_tag, State.TOLD),
+            ("spillway/managed=no", with_tag, State.TO_DO),
+            ("spillway/managed=", with_tag, State.TOLD),
+        ):
+            (step,) = groups.enroll(one, [], stack(ManagedTag=asked))
+            self.assertEqual(step.state, wanted, asked)
+            self.assertTrue(step.state is State.TO_DO or "ManagedTag" in step.why)
+
     def test_needs_one_cluster(self) -> None:
         of_two = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "kubernetes.io/cluster/stage": "shared"})
         (step,) = groups.enroll(of_two, [], stack())
