@@ -1,5 +1,7 @@
 """NTH's Helm chart: every value it knows, as of chart 0.27.6 (NTH 1.25.6), and what became of older ones."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any

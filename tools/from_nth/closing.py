@@ -1,5 +1,7 @@
 """What to deploy, and in which order: as docs/from-nth.md has it."""
 
+from __future__ import annotations
+
 from . import sam
 from .fleet import Source
 from .report import setting

@@ -1,5 +1,7 @@
 """The command line: values in, the report and the parameters out."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import re
@@ -11,7 +13,7 @@ from . import fleet, sam, template, values
 from .answers import Verdict
 from .closing import WIDEST, closing
 from .fleet import Part, Source, joined, merged
-from .installation import installation
+from .installation import installation, nearest
 from .parameters import document
 from .report import Conversion, convert, render
 
@@ -88,7 +90,7 @@ def main(arguments: list[str]) -> int:
         return run(sources(options.files or ["-"], options.cluster), options)
     except (values.Unusable, sam.Unsayable) as error:
         print(f"from-nth: {error}", file=sys.stderr)
-        return 1
+        return 2
 
 
 def sources(files: list[str], clusters: list[str]) -> list[Source]:
@@ -96,9 +98,9 @@ def sources(files: list[str], clusters: list[str]) -> list[Source]:
     named = [OF_CLUSTER.fullmatch(one) for one in files]
     if clusters and (len(files) > 1 or named[0]):
         raise values.Unusable("--cluster is for one file: name each file's cluster with it, as prod=prod-values.yaml")
-    if len(files) > 1 and (nameless := [file for file, name in zip(files, named, strict=True) if not name]):
+    if len(files) > 1 and (nameless := [file for file, name in zip(files, named) if not name]):
         raise values.Unusable(f"whose are the values of {nameless[0]}? Name the cluster of each file: prod=prod-values.yaml")
-    whose = [(name[2], (name[1],)) if name else (file, tuple(clusters)) for file, name in zip(files, named, strict=True)]
+    whose = [(name[2], (name[1],)) if name else (file, tuple(clusters)) for file, name in zip(files, named)]
     return joined([source(file, its) for file, its in whose])
 
 
@@ -115,23 +117,24 @@ def run(sources: list[Source], options: argparse.Namespace) -> int:
             raise values.Unusable("--webhook writes one document: give the file that has the webhook of the stack")
         print(json.dumps(document(sources[0].nth, options.webhook_url, options.webhook_template), ensure_ascii=False))
         return 0
+    known = template.parameters()
+    refuse_what_is_set(options.set, known)
     hooks = {"Hooks": ",".join(dict.fromkeys(options.hook))} if options.hook else {}
     by_hand = hooks | dict(options.set)
-    known = template.parameters()
     conversions = [convert(one.nth, known, ",".join(one.clusters), options.live, by_hand) for one in sources]
-    parts = [Part(one.name, its.parameters) for one, its in zip(sources, conversions, strict=True)]
+    parts = [Part(one.name, its.parameters) for one, its in zip(sources, conversions)]
     samconfig = Path(options.samconfig) if options.samconfig else None
     parameters, contradictions = merged([*of_section(samconfig, sources), *parts], sources, known, dict(options.set))
 
     width = min(WIDEST, shutil.get_terminal_size((100, 24)).columns)
     reports = [render(conversion, width, options.all) for conversion in conversions]
     if len(sources) > 1:
-        reports = [f"== {one.name} ==\n{report}" for one, report in zip(sources, reports, strict=True)]
+        reports = [f"== {one.name} ==\n{report}" for one, report in zip(sources, reports)]
     report = "\n".join([*reports, *([fleet.render(contradictions)] if contradictions else [])])
     if contradictions and (samconfig or options.overrides):
         sys.stderr.write(report)
         print("\nfrom-nth: nothing is written: see CONTRADICTIONS", file=sys.stderr)
-        return 2
+        return 1
     if options.overrides:
         sys.stderr.write(report)
         print(sam.overrides(parameters))
@@ -141,14 +144,13 @@ def run(sources: list[Source], options: argparse.Namespace) -> int:
         print(f"\nThe section {sam.ENVIRONMENT} of {samconfig} is written: sam deploy --config-env {sam.ENVIRONMENT}")
     else:
         sys.stdout.write(report + closing(parameters, sources))
-    if (options.overrides or samconfig) and any(map(left_out, conversions)):
+    if any(map(left_out, conversions)):
         # Not 0, so that no `&& sam deploy` follows: without DryRun, say, it would drain.
         print(
             "\nfrom-nth: this version lacks some of the parameters; without them Spillway does its default",
             file=sys.stderr,
         )
-        return 2
-    return 0
+    return 1 if contradictions or any(map(left_out, conversions)) else 0
 
 
 def of_section(samconfig: Path | None, sources: list[Source]) -> list[Part]:
@@ -168,6 +170,16 @@ def parameter(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE")
     return name, value
+
+
+def refuse_what_is_set(by_hand: list[tuple[str, str]], known: dict[str, template.Parameter]) -> None:
+    """A typo of the person who runs this ends the run: without the parameter the stack would do its default."""
+    for name, value in by_hand:
+        if name not in known:
+            meant = nearest(name, known)
+            raise values.Unusable(f"--set {name}={value}: there is no such parameter{f'; is it {meant}?' if meant else ''}")
+        if why := known[name].refuses(value):
+            raise values.Unusable(f"--set {name}={value}: {why}")
 
 
 def write_section(file: Path, parameters: dict[str, str]) -> None:

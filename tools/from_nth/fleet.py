@@ -1,5 +1,7 @@
 """The values of several clusters for one stack: what they agree on, and what contradicts itself."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from .installation import Installation

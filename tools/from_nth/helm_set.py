@@ -1,5 +1,7 @@
 """Helm's `--set`, which Argo CD makes of `helm.parameters`: `image.tag`, `extraEnv[0].name`, `a\\.b`."""
 
+from __future__ import annotations
+
 import re
 from typing import Any
 

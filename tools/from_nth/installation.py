@@ -1,5 +1,7 @@
 """What an installation of NTH was told: its values, and `extraEnv` over them, over the chart's defaults."""
 
+from __future__ import annotations
+
 import difflib
 import json
 import re
@@ -14,8 +16,8 @@ from .values import Unusable, named
 # Go's strconv.ParseBool, with which NTH reads its environment.
 TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
-# What Flux puts a value in place of.
-PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+# What Flux and an ApplicationSet put a value in place of.
+PLACEHOLDER = re.compile(r"\$\{[^}]*\}|\{\{[^}]*\}\}")
 # What decides which nodes are ours: a placeholder would be no such choice.
 CHOICES = ("targetNodeOs", "nodeSelector", "linuxNodeSelector", "windowsNodeSelector", "daemonsetNodeSelector")
 # What the AWS SDK and Go read by themselves.
@@ -143,24 +145,18 @@ def taken(name: str, value: Any, known: Value, problems: list[str]) -> Any:
     if (name in CHOICES or known.kind in (Kind.FLAG, Kind.NUMBER)) and (found := placeholder(value)):
         problems.append(f"{name} has the placeholder {found}: write the value that takes its place")
         return known.default
-    match known.kind, value:
-        case Kind.FLAG, bool():
-            return value
-        case Kind.FLAG, str() if name == "enableSqsTerminationDraining" and value in FALSE:
+    if known.kind is Kind.FLAG and isinstance(value, (bool, str, int)) and str(value) in TRUE | FALSE:
+        if name == "enableSqsTerminationDraining" and isinstance(value, str) and value in FALSE:
             problems.append(f'{name} is the text "{value}", which Helm takes for true; write it without quotes')
             return known.default
-        case Kind.FLAG, str() | int() if str(value) in TRUE | FALSE:
-            return str(value) in TRUE
-        case Kind.NUMBER, int() | float() | str() if (
-            not isinstance(value, bool) and (whole := as_whole(value)) is not None
-        ):
-            return whole
-        case Kind.TEXT, str():
-            return value
-        case Kind.TEXT, int() | float() if not isinstance(value, bool):
-            return str(value)
-        case (Kind.MAP, dict()) | (Kind.LIST, list()):
-            return value
+        return str(value) in TRUE
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if known.kind is Kind.NUMBER and (is_number or isinstance(value, str)) and (whole := as_whole(value)) is not None:
+        return whole
+    if known.kind is Kind.TEXT and (is_number or isinstance(value, str)):
+        return str(value)
+    if (known.kind is Kind.MAP and isinstance(value, dict)) or (known.kind is Kind.LIST and isinstance(value, list)):
+        return value
     shown = f' "{value}"' if isinstance(value, str) else ""
     problems.append(f"{name} has to be {known.kind.value}, and is {named(value)}{shown}")
     return known.default

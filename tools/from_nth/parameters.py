@@ -1,5 +1,7 @@
 """What Spillway is told, so that it does what NTH was told to do."""
 
+from __future__ import annotations
+
 import json
 
 from .installation import Installation, placeholder

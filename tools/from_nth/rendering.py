@@ -1,5 +1,7 @@
 """Whether a webhook's template works: the announcer's own code renders it, if its program is here."""
 
+from __future__ import annotations
+
 import functools
 import os
 import shutil

@@ -1,5 +1,7 @@
 """A line for every value, for people at a terminal: what becomes of it, and why."""
 
+from __future__ import annotations
+
 import json
 import textwrap
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from typing import Any
 from .answers import ANSWERS, Answer, Verdict
 from .chart import CHART, FORMER, SECRET, VALUE_OF_VARIABLE, VARIABLES
 from .installation import Given, Installation, Unknown
-from .parameters import wanted
+from .parameters import LISTS, wanted
 from .template import Parameter
 
 # A map or a long text is cut here; it stands in the file whole.
@@ -17,6 +19,8 @@ LONGEST_VALUE = 60
 LONGEST_PARAMETER = 45
 MODE = "enableSqsTerminationDraining"
 HIDDEN = "(not shown)"
+# By convention the condition of a chart's dependency.
+UMBRELLA_SWITCH = "enabled"
 
 
 FIRST_DRY = Answer(
@@ -124,6 +128,9 @@ def by_default(nth: Installation, found: dict[str, str], told: set[str], templat
 
 
 def of_unknown(one: Unknown) -> Line:
+    if one.name == UMBRELLA_SWITCH:
+        why = "The umbrella chart's switch for NTH, not a value of NTH's. Where it is false, that chart installs no NTH."
+        return Line(shown(one.name, one.value, None), Answer(Verdict.NOT_NEEDED if one.value is True else Verdict.NO_COUNTERPART, why))
     if one.name in FORMER:
         why = f"Charts before 2022 had it; it is now {one.nearest}. If yours is as old, rename it and run this again."
     elif one.of_extra_env:
@@ -143,6 +150,8 @@ def line(
     """What this version cannot be given turns the verdict, whatever it was."""
     its = {name: found[name] for name in names or answer.parameters if name in found}
     parameters = tuple(setting(name, text, LONGEST_PARAMETER) for name, text in its.items())
+    if not its and len(answer.parameters) == 1 and answer.parameters[0] in LISTS:
+        parameters = (f"{answer.parameters[0]} (default)",)
     if why := refusals(its, template):
         answer = Answer(
             Verdict.NOT_IN_THIS_VERSION, f"template.yaml {why}. {answer.why}", answer.parameters, answer.commands

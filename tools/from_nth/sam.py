@@ -1,15 +1,18 @@
 """The parameters as `sam deploy` takes them: on its command line, or from samconfig.toml."""
 
+from __future__ import annotations
+
 import json
 import re
 import shlex
-import tomllib
 from pathlib import Path
 
 SAMCONFIG = Path(__file__).parents[2] / "samconfig.toml"
 ENVIRONMENT = "from-nth"
 # As SAM's own expressions have it (samcli/cli/types.py): what a quoted value may be, and what is unescaped in it.
 QUOTED = {'"': re.compile(r'"(?:\\.|[^"\\]+)*"'), "'": re.compile(r"'(?:\\.|[^'\\]+)*'")}
+# A parameter as `section` writes it.
+PAIR = re.compile(r'\s+("(?:\\.|[^"\\])*"),\n?')
 PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+-]+")
 
 
@@ -24,48 +27,41 @@ def overrides(parameters: dict[str, str]) -> str:
 
 def with_section(text: str, parameters: dict[str, str]) -> str:
     """A samconfig.toml in which our section stands once, with these parameters; all else in it stays as it is."""
-    try:
-        before = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise Unsayable(f"it is broken TOML, so that nothing is changed in it: {error}") from None
-    kept, ours = [], False
-    for line in text.splitlines(keepends=True):
-        if line.startswith("["):
-            ours = line.startswith(f"[{ENVIRONMENT}.")
-        if not ours:
-            kept.append(line)
-    rest = "".join(kept).rstrip("\n")
-    changed = (rest + "\n" if rest else "version = 0.1\n") + section(parameters)
-    # A line within a text may look like a table.
-    expected = {"version": 0.1} | before | {ENVIRONMENT: tomllib.loads(section(parameters))[ENVIRONMENT]}
-    try:
-        sound = tomllib.loads(changed) == expected
-    except tomllib.TOMLDecodeError:
-        sound = False
-    if not sound:
-        raise Unsayable(f"its section {ENVIRONMENT} cannot be told from the rest: take it out by hand")
-    return changed
+    others, ours = _parted(text)
+    if ours and re.search("\"\"\"|'''", text):
+        # A line within a text may look like a table.
+        raise Unsayable(f"its section {ENVIRONMENT} cannot be told from its texts of several lines: take it out by hand")
+    rest = "".join(others).rstrip("\n")
+    return (rest + "\n" if rest else "version = 0.1\n") + section(parameters)
 
 
 def parameters_of(text: str) -> dict[str, str] | None:
-    """The parameters of our section; None if there is none, or if it cannot be read."""
-    try:
-        written = tomllib.loads(text)[ENVIRONMENT]["deploy"]["parameters"].get("parameter_overrides", [])
-        pairs = [word.partition("=") for word in written]
-    except (tomllib.TOMLDecodeError, KeyError, AttributeError):
-        return None
-    return {name: unescaped(value[1:-1]) if value[:1] in QUOTED else value for name, _, value in pairs}
+    """The parameters of our section, as it writes them; None if there is none."""
+    _, ours = _parted(text)
+    pairs = [json.loads(found[1]).partition("=") for line in ours if (found := PAIR.fullmatch(line))]
+    return {name: unescaped(value[1:-1]) if value[:1] in QUOTED else value for name, _, value in pairs} if ours else None
 
 
 def section(parameters: dict[str, str]) -> str:
     """Our section of samconfig.toml: the repository's own, with the parameters."""
-    config = tomllib.loads(SAMCONFIG.read_text())["default"]
-    settings = config["global"]["parameters"] | config["deploy"]["parameters"]
-    lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items() if name != "parameter_overrides"]
+    settings, table = {}, ""
+    for line in SAMCONFIG.read_text().splitlines():
+        table = line if line.startswith("[") else table
+        if table in ("[default.global.parameters]", "[default.deploy.parameters]") and " = " in line:
+            settings[line.partition(" = ")[0]] = f"{line}\n"
     pairs = [f"    {json.dumps(pair(name, value), ensure_ascii=False)},\n" for name, value in parameters.items()]
-    if pairs:
-        lines += ["parameter_overrides = [\n", *pairs, "]\n"]
+    lines = [*settings.values(), *(["parameter_overrides = [\n", *pairs, "]\n"] if pairs else [])]
     return "".join([f"\n[{ENVIRONMENT}.deploy.parameters]\n", *lines])
+
+
+def _parted(text: str) -> tuple[list[str], list[str]]:
+    """The lines of others, and those of our section."""
+    parts: tuple[list[str], list[str]] = ([], [])
+    is_ours = False
+    for line in text.splitlines(keepends=True):
+        is_ours = line.startswith(f"[{ENVIRONMENT}.") if line.startswith("[") else is_ours
+        parts[is_ours].append(line)
+    return parts
 
 
 def pair(name: str, value: str) -> str:

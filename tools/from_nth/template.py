@@ -3,6 +3,8 @@
 A reader of its own, for the tool must run where no YAML library is; a test compares it with one.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from dataclasses import dataclass
@@ -37,8 +39,9 @@ class Parameter:
         words = value.split(",") if self.is_list else [value]
         if self.pattern and not all(re.search(self.pattern, word) for word in words):
             return f"it takes what {self.pattern} matches"
-        if self.least is not None and self.most is not None and not self.least <= float(value) <= self.most:
-            return f"it takes {self.least:g} to {self.most:g}"
+        if self.least is not None and self.most is not None:
+            if not re.fullmatch(r"-?\d+", value) or not self.least <= int(value) <= self.most:
+                return f"it takes {self.least:g} to {self.most:g}"
         return None
 
 
@@ -47,7 +50,7 @@ def parameters(template: Path = TEMPLATE) -> dict[str, Parameter]:
     section = re.search(r"^Parameters:\n(.*?)^\S", template.read_text(), re.DOTALL | re.MULTILINE)
     text = section[1] if section else ""
     parts = re.split(r"^  ([A-Za-z0-9]+):\n", text, flags=re.MULTILINE)[1:]
-    return {name: parameter(body) for name, body in zip(parts[::2], parts[1::2], strict=True)}
+    return {name: parameter(body) for name, body in zip(parts[::2], parts[1::2])}
 
 
 def parameter(body: str) -> Parameter:

@@ -1,5 +1,7 @@
 """Reads Helm values: YAML or JSON, a file's text or the output of `helm get values`."""
 
+from __future__ import annotations
+
 import json
 import re
 from typing import Any
@@ -7,8 +9,8 @@ from typing import Any
 # `helm get values` writes the first, `helm get values --all` the second.
 HEADER = re.compile(r"\A\s*(?:USER-SUPPLIED|COMPUTED) VALUES:[ \t]*\r?\n")
 NTH = "aws-node-termination-handler"
-# The kinds that have Helm values in them: those of Flux and of Argo CD.
-MANIFESTS = ("HelmRelease", "Application")
+# The kinds that have Helm values in them: those of Flux, of Argo CD and of K3s.
+MANIFESTS = ("HelmRelease", "Application", "ApplicationSet", "HelmChart")
 WITHOUT_YAML = (
     "this is YAML, and Python has no PyYAML here to read it. Either install that (pip install pyyaml), or use JSON: "
     "helm get values RELEASE --namespace NAMESPACE --output json | tools/from-nth"
@@ -27,7 +29,7 @@ def read(text: str) -> dict[str, Any]:
     values = parse(text)
     if values is None and text.strip() != "null":
         raise Unusable("it has nothing but comments")
-    if not isinstance(values, dict | None):
+    if not isinstance(values, (dict, type(None))):
         raise Unusable(f"it is {named(values)} at the top, where Helm values are a map")
     return values or {}
 
@@ -108,18 +110,5 @@ def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def named(value: Any) -> str:
     """The kind of a value, as people call it."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case list():
-            return "a list"
-        case dict():
-            return "a map"
-        case _:
-            return f"a {type(value).__name__}"
+    names = {type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a map"}
+    return names.get(type(value), f"a {type(value).__name__}")

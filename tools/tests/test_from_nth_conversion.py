@@ -3,9 +3,10 @@
 import re
 import unittest
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
-from from_nth.answers import ANSWERS, Verdict
+from from_nth.answers import ANSWERS, Answer, Verdict
 from from_nth.chart import CHART, COMMON, FORMER, VARIABLES
 from from_nth.installation import installation
 from from_nth.parameters import DRAIN_BY_DEFAULT, NOTICES, document, wanted
@@ -293,6 +294,8 @@ class Manifests(unittest.TestCase):
             {"kind": "HelmRelease", "metadata": {"name": "nth"}, "spec": {"values": inner}},
             {"kind": "Application", "metadata": {"name": "nth"}, "spec": {"source": source | {"helm": {"valuesObject": inner}}}},
             {"kind": "Application", "metadata": {"name": "nth"}, "spec": {"source": {"helm": {"values": "taintNode: true\nlogLevel: debug\n"}}}},
+            {"kind": "ApplicationSet", "metadata": {"name": "nth"}, "spec": {"template": {"spec": {"source": {"helm": {"valuesObject": inner}}}}}},
+            {"kind": "HelmChart", "metadata": {"name": "nth"}, "spec": {"valuesContent": "taintNode: true\nlogLevel: debug\n"}},
             {"kind": "Application", "metadata": {"name": "nth"}, "spec": {"sources": [{}, {"helm": {"valuesObject": inner}}]}},
         ):
             with self.subTest(manifest=manifest):
@@ -335,8 +338,6 @@ class AVersion(unittest.TestCase):
     def test_is_given_what_a_person_sets_over_what_nth_says(self) -> None:
         conversion = convert(installation(QUEUE), LATER, by_hand={"DrainOn": "spot"})
         self.assertEqual(conversion.parameters, {"DrainOn": "spot", "DryRun": "true"})
-        unknown = convert(installation(QUEUE), LATER, by_hand={"Rebalnce": "ignore"})
-        self.assertEqual(verdicts(unknown)["--set Rebalnce=ignore"], Verdict.NOT_IN_THIS_VERSION)
 
     def test_always_says_whether_it_is_a_dry_run(self) -> None:
         for nths in (False, True):

@@ -94,15 +94,25 @@ class TheCommand(unittest.TestCase):
         cut_off = {"nodeSelector": {"a": "b,"}}
         with tempfile.TemporaryDirectory() as folder:
             file = str(Path(folder) / "samconfig.toml")
-            for option in (["--samconfig", file], ["--overrides"]):
+            for option in ([], ["--samconfig", file], ["--overrides"]):
                 run = self.run_it(*option, given=json.dumps(cut_off))
-                self.assertEqual(run.returncode, 2)
+                self.assertEqual(run.returncode, 1)
                 self.assertTrue(
                     run.stderr.endswith(
                         "this version lacks some of the parameters; without them Spillway does its default\n"
                     )
                 )
         self.assertEqual(self.run_it("--overrides", given='{"logLevel": "debug", "jsonLogging": true}').returncode, 0)
+
+    def test_refuses_a_wrong_parameter_of_the_reader(self) -> None:
+        for given, why in (
+            ("HookMaxWait=9", "there is no such parameter; is it HookMaxWaitS?"),
+            ("HookMaxWaitS=abc", "it takes 60 to"),
+            ("HookMaxWaitS=5", "it takes 60 to"),
+        ):
+            run = self.run_it("--set", given, given='{"nodeTerminationGracePeriod": 600}')
+            self.assertEqual((run.returncode, run.stdout), (2, ""))
+            self.assertIn(f"from-nth: --set {given}: {why}", run.stderr)
 
     def test_counts_what_is_not_needed_and_shows_it_if_asked(self) -> None:
         sample = str(SAMPLES / "queue.yaml")
@@ -129,7 +139,7 @@ class TheCommand(unittest.TestCase):
 
     def test_says_what_is_wrong_with_the_file_and_writes_nothing(self) -> None:
         run = self.run_it("--overrides", given="- a\n")
-        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertEqual((run.returncode, run.stdout), (2, ""))
         self.assertEqual(run.stderr, "from-nth: standard input: it is a list at the top, where Helm values are a map\n")
         missing = self.run_it("/nowhere/values.yaml")
         self.assertEqual(missing.stderr, "from-nth: /nowhere/values.yaml: cannot be read: No such file or directory\n")

@@ -34,6 +34,10 @@ class WhatIsNoUse(unittest.TestCase):
         self.assert_refused("dryRun: &one {b: *one}", "Circular")
         self.assert_refused("[" * 100_000, "nested too deeply")
 
+    def test_manifest_that_is_not_read_is_named(self) -> None:
+        self.assert_refused("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nth}\n", "it is the ConfigMap nth, which is not read here")
+        self.assert_refused("releases: [{name: nth, values: [{dryRun: true}]}]\n", "it is a helmfile")
+
     def test_if_broken_names_the_place(self) -> None:
         self.assert_refused("dryRun: [true\nworkers: 1\n", "broken YAML: line 2, column 8")
         self.assert_refused('{"dryRun": true,}', "broken JSON: line 1, column 17")
@@ -79,7 +83,7 @@ class WhatIsNoUse(unittest.TestCase):
         run = subprocess.run(
             [sys.executable, "-c", script], cwd=TOOLS, input="dryRun: true", capture_output=True, text=True
         )
-        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.returncode, 2)
         self.assertIn("pip install pyyaml", run.stderr)
         self.assertIn("helm get values RELEASE --namespace NAMESPACE --output json | tools/from-nth", run.stderr)
         run = subprocess.run(

@@ -1,8 +1,11 @@
 """What becomes of a value: a verdict, and why in words."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Union
 
 from ..installation import Installation
 
@@ -31,7 +34,7 @@ class Answer:
     commands: tuple[str, ...] = ()
 
 
-Answers = dict[str, Answer | Callable[[Installation], Answer]]
+Answers = dict[str, Union[Answer, Callable[[Installation], Answer]]]
 
 
 def same(why: str, *parameters: str) -> Answer:

@@ -1,5 +1,7 @@
 """How NTH drained: the pods, the node, the hook."""
 
+from __future__ import annotations
+
 from ..installation import Installation
 from ..parameters import NTHS_ATTEMPT_S, UNSET, heartbeats_until
 from .answer import NOT_IN_IMDS_MODE, Answer, Answers, differs, no_counterpart, not_needed, same
@@ -115,10 +117,9 @@ def heartbeat_until(nth: Installation) -> Answer:
 def delay(nth: Installation) -> Answer:
     if nth["completeLifecycleActionDelaySeconds"] <= 0:
         return same("The hook is completed as soon as the node is empty.")
-    return no_counterpart(
-        "The hook is completed as soon as the pods have gone. Was it for volumes that detach late: put a second "
-        "terminate hook on the group that nobody completes, with a timeout of the usual drain and this delay, and "
-        "name only Spillway's own hook in Hooks."
+    return differs(
+        "The hook is completed when the pods have gone and their volumes are detached, for which it waits up to 60 s. If the "
+        "delay was for load balancers, set LoadBalancers=wait. There is no fixed delay."
     )
 
 

@@ -1,5 +1,7 @@
 """What people heard of NTH: webhook, events, logs, metrics."""
 
+from __future__ import annotations
+
 import shlex
 
 from .. import parameters, rendering

@@ -1,11 +1,14 @@
 """Which notices NTH acted on, for which nodes, and what it did."""
 
+from __future__ import annotations
+
+import json
 from collections.abc import Callable
 
 from ..chart import CHART
 from ..installation import Installation
 from ..parameters import LISTS, actions, selectors
-from .answer import NOT_IN_IMDS_MODE, NOT_IN_QUEUE_MODE, Answer, Answers, differs, no_counterpart, not_needed, same
+from .answer import NOT_IN_IMDS_MODE, NOT_IN_QUEUE_MODE, Answer, Answers, Verdict, differs, no_counterpart, not_needed, same
 
 OTHERS = (
     "Whatever NTH did: nodes of managed node groups are drained only where EKS does not do it, Karpenter's and Auto "
@@ -50,9 +53,11 @@ def switch(value: str, notice: str, more: str = "") -> Callable[[Installation], 
             )
         if nth.queue_mode:
             return NOT_IN_QUEUE_MODE
+        doing = actions(nth)[notice]
+        decided_by = LISTS[doing == "cordon"]
         if not nth[value]:
-            return same("Left alone, as NTH did.", *LISTS)
-        return differs(more, *LISTS) if more else same("Acted on, as NTH did.", *LISTS)
+            return same("Left alone, as NTH did." if doing == "ignore" else f"Only {doing}ed, as NTH did.", decided_by)
+        return differs(more, decided_by) if more else same("Acted on, as NTH did.", decided_by)
 
     return answer
 
@@ -83,6 +88,23 @@ def tag(nth: Installation) -> Answer:
     if nth.queue_mode and not nth["checkTagBeforeDraining"]:
         return not_needed("checkTagBeforeDraining is false, so NTH asked for no tag.")
     return checked(nth)
+
+
+def former(name: str, successor: str) -> Callable[[Installation], Answer]:
+    """Name of a value up to chart 0.18.5. Later charts also set its successor, which wins."""
+
+    def answer(nth: Installation) -> Answer:
+        if not nth.queue_mode:
+            return NOT_IN_IMDS_MODE
+        if nth[name] == CHART[name].default or any(one.key == successor for one in nth.given):
+            return not_needed(f"{successor} wins over it.")
+        return Answer(
+            Verdict.UNKNOWN,
+            f"Depends on the chart's version (helm list shows it). Up to 0.18.5 NTH obeyed this value: rename it to {successor} "
+            f"and run this again. From 0.19.0 on {successor} wins, and its default {json.dumps(CHART[successor].default)} holds.",
+        )
+
+    return answer
 
 
 def place(key: str, answer: Callable[[Installation], Answer]) -> Callable[[Installation], Answer]:
@@ -149,10 +171,8 @@ ANSWERS: Answers = {
     ),
     "checkTagBeforeDraining": checked,
     "managedTag": tag,
-    "checkASGTagBeforeDraining": not_needed(
-        "NTH never looked at it: the chart also sets checkTagBeforeDraining, which wins."
-    ),
-    "managedAsgTag": not_needed("NTH never looked at it: the chart also sets managedTag, which wins."),
+    "checkASGTagBeforeDraining": former("checkASGTagBeforeDraining", "checkTagBeforeDraining"),
+    "managedAsgTag": former("managedAsgTag", "managedTag"),
     "useProviderId": not_needed("Spillway always knows the node by the instance id in its provider id."),
     "targetNodeOs": systems,
     **{key: place(key, selector) for key in SELECTORS},

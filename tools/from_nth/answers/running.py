@@ -1,5 +1,7 @@
 """How NTH itself ran in the cluster."""
 
+from __future__ import annotations
+
 from .answer import Answers, differs, not_needed
 
 POD = not_needed("It is about NTH's own pods; nothing of Spillway runs in the cluster.")
