@@ -35,7 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
         clusters = _clusters(options)
     except Failed as error:
         print(f"tools/drains: {error}", file=sys.stderr)
-        return 1
+        return 2
+    if sys.stderr.isatty():
+        print(f"reading {len(clusters)} cluster(s) …", file=sys.stderr)
     for ended_by in (signal.SIGTERM, signal.SIGHUP):  # As Ctrl-C does: kubectl's proxies end with it.
         signal.signal(ended_by, signal.default_int_handler)
     with ExitStack() as at_end, ThreadPoolExecutor(AT_ONCE) as pool:
@@ -52,7 +54,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         description="Shows what drains now, in all EKS clusters of the account and Region: each node that Spillway has claimed, "
         "how much time is left, how many pods are, and what blocks them. On a terminal it looks again and again.",
         epilog="It reads nodes, pods, PodDisruptionBudgets and events with your own rights, and changes nothing. "
-        "0: all clusters were read; 1: one was not.",
+        "0: all clusters were read; 2: one was not.",
     )
     parser.add_argument("--cluster", action="append", default=[], metavar="NAME", help="only this EKS cluster; may be repeated")
     parser.add_argument("--region", action="append", default=[], help="in place of the AWS CLI's own; may be repeated")
@@ -87,7 +89,7 @@ def _watch(fleet: _Fleet, every_s: int) -> int:
     while True:
         drains, not_read = fleet.look()
         width, height = shutil.get_terminal_size()
-        print(CLEARED + table(drains, not_read, _now(), width, height), end="", flush=True)
+        print(CLEARED + table(drains, not_read, _now(), fleet.size, width, height), end="", flush=True)
         time.sleep(every_s)
 
 
@@ -102,8 +104,8 @@ def _once(fleet: _Fleet, as_json: bool) -> int:
         }
         print(json.dumps(document, indent=2))
     else:
-        print(table(drains, not_read, now))
-    return 1 if not_read else 0
+        print(table(drains, not_read, now, fleet.size))
+    return 2 if not_read else 0
 
 
 def _now() -> datetime:
@@ -117,6 +119,10 @@ class _Fleet:
         self._clusters, self._pool, self._at_end = clusters, pool, at_end
         self._watched: dict[Cluster, Watched] = {}
         self._failed: dict[Cluster, tuple[float, Failed]] = {}
+
+    @property
+    def size(self) -> int:
+        return len(self._clusters)
 
     def look(self) -> tuple[list[Drain], list[tuple[str, str]]]:
         looks = list(self._pool.map(self._look_at, self._clusters))

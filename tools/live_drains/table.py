@@ -11,10 +11,12 @@ HEADINGS = ("CLUSTER", "NODE", "ZONE", "NOTICE", "STATE", "SINCE", "TIME LEFT", 
 MOST_BLOCKERS = 2
 
 
-def table(drains: list[Drain], not_read: list[tuple[str, str]], now: datetime, width: int = 0, height: int = 0) -> str:
+def table(
+    drains: list[Drain], not_read: list[tuple[str, str]], now: datetime, clusters: int, width: int = 0, height: int = 0
+) -> str:
     """What drains now, the least time left first. Lines and rows beyond width and height are cut; 0 cuts none."""
     rows = [HEADINGS, *(_row(drain, now) for drain in by_urgency(drains))] if drains else []
-    lines = [_summary(drains, now), *_aligned(rows)]
+    lines = [_summary(drains, now, clusters - len(not_read), clusters), *_aligned(rows)]
     troubles = [f"not read: {cluster}: {why}" for cluster, why in not_read]
     room = height - len(troubles) - 1 if height else len(lines)
     if len(lines) > room:
@@ -32,10 +34,16 @@ def by_urgency(drains: list[Drain]) -> list[Drain]:
     return sorted(drains, key=key)
 
 
-def _summary(drains: list[Drain], now: datetime) -> str:
+def _summary(drains: list[Drain], now: datetime, read: int, clusters: int) -> str:
+    """Clusters first if one was not read: no claimed node in what nobody read means nothing."""
+    at = f"{now:%Y-%m-%d %H:%M:%S} UTC: "
+    at += f"{read} of {_counted(clusters, 'cluster')} read" if read < clusters else ""
+    if clusters and not read:
+        return at
+    at += ", " if read < clusters else ""
     left, blocked = sum(drain.left for drain in drains), sum(len(drain.blocked) for drain in drains)
     pods = f"{_counted(left, 'pod')} left, {blocked} of them blocked"
-    return f"{now:%Y-%m-%d %H:%M:%S} UTC: {_counted(len(drains), 'claimed node')}" + (f", {pods}" if drains else "")
+    return at + _counted(len(drains), "claimed node") + (f", {pods}" if drains else "")
 
 
 def _row(drain: Drain, now: datetime) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ class Drains(unittest.TestCase):
 
 class Text(unittest.TestCase):
     def shown(self, *drains: Drain, **limits: int) -> list[str]:
-        return table(list(drains), [], NOW, **limits).splitlines()
+        return table(list(drains), [], NOW, 1, **limits).splitlines()
 
     def test_a_row_says_what_where_how_long_and_who_blocks(self) -> None:
         pods = [pod("web-0"), pod("web-1"), pod("db-0", "db"), pod("x", "x", annotations={"karpenter.sh/do-not-disrupt": "true"})]
@@ -192,7 +192,7 @@ class Text(unittest.TestCase):
         self.assertIn("a hook's", rows[3])
 
     def test_it_fits_on_the_terminal_and_what_was_not_read_stays_in_sight(self) -> None:
-        text = table([drain([pod("p")])] * 30, [("dark", "401")], NOW, width=40, height=10)
+        text = table([drain([pod("p")])] * 30, [("dark", "401")], NOW, 2, width=40, height=10)
         lines = text.splitlines()
         self.assertEqual((len(lines), max(map(len, lines))), (9, 40))
         self.assertEqual(lines[-2:], ["and 25 more", "not read: dark: 401"])
@@ -212,10 +212,15 @@ class Text(unittest.TestCase):
                since="2026-11-21T03:12:02Z", until="2026-11-21T03:14:02Z"),
         ]  # fmt: skip
         page = (TOOLS.parent / "docs/drains.md").read_text()
-        self.assertIn(f"$ tools/drains\n{table(drains, [], NOW)}\n```", page)
+        self.assertIn(f"$ tools/drains\n{table(drains, [], NOW, 1)}\n```", page)
 
     def test_nothing_drains(self) -> None:
         self.assertEqual(self.shown(), ["2026-11-21 03:13:00 UTC: 0 claimed nodes"])
+
+    def test_unread_clusters_stand_in_the_first_line(self) -> None:
+        for clusters, wanted in ((1, "0 of 1 cluster read"), (12, "11 of 12 clusters read, 0 claimed nodes")):
+            head, trouble = table([], [("dark", "401")], NOW, clusters).splitlines()
+            self.assertEqual((head, trouble), (f"2026-11-21 03:13:00 UTC: {wanted}", "not read: dark: 401"))
 
 
 class OneClaimedNode:
@@ -360,7 +365,7 @@ class Typed(unittest.TestCase):
         self.cluster("one", node())
         self.cluster("two", **{"/api/v1/nodes": {"code": 403, "message": "nodes is forbidden \x1b[2J"}})
         done = self.drains("--once", "--cluster", "one", "--cluster", "two", "--cluster", "three")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         lines = done.stdout.splitlines()
         self.assertIn("n-1", lines[2])
         self.assertEqual(lines[3], "not read: two: GET /api/v1/nodes: 403 nodes is forbidden [2J")
