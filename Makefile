@@ -97,7 +97,7 @@ release: need venv ## dist/: the bundle of both architectures, its bill of mater
 test-arm64: bed-setup own-clone ## a handful of scenarios on the arm64 package in dist/, under qemu-user where the machine is another
 	@scripts/step "scenarios on arm64" scripts/test-arm64 dist/spillway-$$($(PYTHON) tools/release version).tar.gz
 
-test-oldest: need ## what `make test` does end to end, on the oldest Kubernetes that EKS supports
+test-oldest: need ## what `make test` does end to end, on the oldest supported Kubernetes
 	@$(MAKE) --jobs=3 venv control-plane tests
 	@scripts/control-plane oldest
 	@$(MAKE) packaged

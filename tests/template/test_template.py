@@ -432,7 +432,7 @@ class TheParameters(unittest.TestCase):
     def test_the_applications_version_is_that_of_the_code(self) -> None:
         application = TEMPLATE["Metadata"]["AWS::ServerlessRepo::Application"]
         (version,) = re.findall(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
-        self.assertEqual(application["SemanticVersion"], version)
+        self.assertEqual((application["SemanticVersion"], TEMPLATE["Outputs"]["Version"]["Value"]), (version, version))
         for file in (application["LicenseUrl"], application["ReadmeUrl"]):
             self.assertTrue((ROOT / file).is_file(), file)
 

@@ -1,5 +1,7 @@
 """Archives that depend on their contents alone: no clock, no owner, no order of the disk."""
 
+from __future__ import annotations
+
 import gzip
 import io
 import tarfile

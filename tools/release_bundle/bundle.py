@@ -1,5 +1,7 @@
 """What a release holds, and its making."""
 
+from __future__ import annotations
+
 import io
 import tarfile
 import zipfile

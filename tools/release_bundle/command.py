@@ -1,5 +1,7 @@
 """The commands of tools/release: pack, sums, unpack, sbom, changes, measured, version."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys

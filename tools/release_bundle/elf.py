@@ -1,5 +1,7 @@
 """Which processor a Linux binary is for."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from release_bundle.errors import ReleaseError

@@ -1,5 +1,7 @@
 """The measured page: refused if it is old, or if another bench wrote it."""
 
+from __future__ import annotations
+
 import subprocess
 from datetime import date
 from pathlib import Path

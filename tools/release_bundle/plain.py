@@ -3,6 +3,8 @@
 SAM's own translation, made while a release is packed. Who deploys it names the bucket in which the packages are.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 from pathlib import Path

@@ -3,6 +3,8 @@
 `sam deploy` takes the default architecture, `sam deploy --config-env x86_64` the other.
 """
 
+from __future__ import annotations
+
 import copy
 
 import tomlkit

@@ -4,6 +4,8 @@ It takes the features of the whole workspace together, the test bed's too. What 
 `cargo tree`, which takes the features of one package.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from release_bundle.errors import ReleaseError

@@ -1,5 +1,7 @@
 """SHA256SUMS, as sha256sum writes and checks it."""
 
+from __future__ import annotations
+
 import hashlib
 from pathlib import Path
 

@@ -5,6 +5,8 @@ One for each architecture. `sam package` uploads a package only where `CodeUri` 
 name, and a template takes no other architecture than its own.
 """
 
+from __future__ import annotations
+
 import io
 from typing import Any
 

@@ -1,7 +1,8 @@
 """The version of the workspace, and the changelog's section of it."""
 
+from __future__ import annotations
+
 import re
-import tomllib
 from pathlib import Path
 
 from release_bundle.errors import ReleaseError
@@ -9,14 +10,18 @@ from release_bundle.errors import ReleaseError
 
 def of_workspace(root: Path) -> str:
     """The one version that all crates have."""
-    version: str = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-    return version
+    return _of_package(root, "version")
 
 
 def repository(root: Path) -> str:
     """Owner and name of the repository, for which the pages say OWNER/spillway."""
-    url: str = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]["package"]["repository"]
-    return url.removeprefix("https://github.com/")
+    return _of_package(root, "repository").removeprefix("https://github.com/")
+
+
+def _of_package(root: Path, name: str) -> str:
+    """A text of Cargo.toml's table workspace.package."""
+    table = (root / "Cargo.toml").read_text().partition("[workspace.package]\n")[2].partition("\n[")[0]
+    return str(re.findall(rf'^{name} = "(.+)"$', table, re.MULTILINE)[0])
 
 
 def changes(changelog: str, version: str) -> str:
