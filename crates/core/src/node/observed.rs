@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube_core::ResourceExt as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 use spillway_notice::Kind;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
@@ -188,11 +188,8 @@ impl Free {
         if let Some(at) = &planned {
             patch.remove(&["spec", "taints", at]);
         }
-        match taint {
-            // Put at the end of the list, whatever is in it by now: nobody's taint is lost.
-            Some(taint) if !seen.taints.is_empty() => patch.add(&["spec", "taints", "-"], json!(taint)),
-            Some(taint) => patch.add(&["spec", "taints"], json!([taint])),
-            None => {}
+        if let Some(taint) = taint {
+            patch.add_taint(taint, &seen.taints);
         }
         if exclude {
             patch.add_entry("labels", labels::EXCLUDED, labels::EXCLUDED_BY_US, labels);

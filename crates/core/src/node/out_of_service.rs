@@ -2,7 +2,6 @@
 
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Node;
-use serde_json::json;
 
 use super::patch::Operations;
 use super::taint;
@@ -14,11 +13,7 @@ pub fn tainting(node: &Node) -> Option<Patch> {
     let mut patch = Operations::default();
     // What was read decides, so nothing may have changed since: a node that is Ready again is not tainted.
     patch.test(&["metadata", "resourceVersion"], node.metadata.resource_version.clone());
-    if taints.is_empty() {
-        patch.add(&["spec", "taints"], json!([taint]));
-    } else {
-        patch.add(&["spec", "taints", "-"], json!(taint));
-    }
+    patch.add_taint(&taint, taints);
     Some(patch.done())
 }
 

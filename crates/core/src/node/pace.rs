@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Node;
 use kube_core::ResourceExt as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation, Pace};
 use super::labels::IGNORE;
@@ -107,15 +107,14 @@ pub fn tainting(node: &Node, event: &str) -> Option<Patch> {
     patch.test_entry("labels", IGNORE, seen.labels.as_ref());
     if seen.taints.is_empty() {
         patch.test(&["spec", "taints"], Value::Null);
-        patch.add(&["spec", "taints"], json!([taint]));
-    } else {
-        patch.add(&["spec", "taints", "-"], json!(taint));
     }
+    patch.add_taint(&taint, &seen.taints);
     Some(patch.done())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use spillway_notice::Kind;
 
     use super::*;

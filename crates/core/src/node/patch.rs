@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, TestOperation};
+use k8s_openapi::api::core::v1::Taint;
 use serde_json::{Value, json};
 
 /// Names us in `managedFields`.
@@ -16,7 +17,9 @@ pub type Path<'a> = &'a [&'a str];
 pub struct Operations(Vec<PatchOperation>);
 
 impl Operations {
-    /// Passes only if the value is there. Null passes only where nothing stands.
+    /// Passes only if the value is there. Null passes only where nothing stands. The API server compares a string as its JSON
+    /// has it, with escapes for `&`, `<`, `>`, U+2028 and U+2029: a string that may have one of these is never equal. Provider ids,
+    /// labels and taints cannot, and our annotation [avoids them](super::claim_annotation::ClaimAnnotation::text).
     pub fn test(&mut self, path: Path<'_>, value: impl Into<Value>) {
         let path = pointer(path);
         self.0.push(PatchOperation::Test(TestOperation { path, value: value.into() }));
@@ -42,6 +45,16 @@ impl Operations {
             self.add(&["metadata", map], json!({}));
         }
         self.add(&["metadata", map, key], value);
+    }
+
+    /// Adds a taint to those that are there by now, so that nobody's is lost. Of a node that was seen to have none, what decides
+    /// tests that.
+    pub fn add_taint(&mut self, taint: &Taint, seen: &[Taint]) {
+        if seen.is_empty() {
+            self.add(&["spec", "taints"], json!([taint]));
+        } else {
+            self.add(&["spec", "taints", "-"], json!(taint));
+        }
     }
 
     /// Takes away what is there.

@@ -51,19 +51,9 @@ pub(super) async fn before_claim(
         let claims = pace::claims_beside(&nodes, node.labels(), now).await?;
         let Some(others) = claims.before_claim(&name, instance.group()) else { return Ok(None) };
         let turn = next_turn(attempt, &client, &name, starts).await?;
-        Ok(turn.map(|begins| (begins, others)))
+        Ok(turn.map(|begins| (begins, Postponement::Waits(others))))
     });
-    match looked.await {
-        Ok(Some((begins, others))) => {
-            record.decision = Some(Decision::Postpone(begins));
-            postpone(context, target, begins, Postponement::Waits(others), record).await.map(Some)
-        }
-        Ok(None) => Ok(None),
-        Err(failure) => {
-            tracing::warn!(error = failure.text(), "cannot look at other drains; claiming the node without");
-            Ok(None)
-        }
-    }
+    give_way(context, target, looked.await.map_err(|failure| failure.text()), record).await
 }
 
 /// Takes a claim back, if as many others go on as may. `None`: the drain begins.
@@ -77,25 +67,25 @@ pub(super) async fn after_claim(
     let looked = async {
         let Some(others) = surplus(target.attempt, node).await? else { return Ok(None) };
         let begins = next_turn(target.attempt, &node.client, &node.claim.node, starts).await?;
-        Ok::<_, ApiError>(begins.map(|begins| (begins, others)))
+        Ok::<_, ApiError>(begins.map(|begins| (begins, Postponement::Surplus(others))))
     };
-    let name = &node.claim.node;
-    match looked.await {
-        Ok(Some((begins, others))) => {
-            tracing::info!(node.name = name, "taking the claim of node {name} back until {begins}: {others}");
-            record.decision = Some(Decision::Postpone(begins));
-            postpone(context, target, begins, Postponement::Surplus(others), record).await.map(Some)
-        }
-        Ok(None) => Ok(None),
-        Err(error) => {
-            tracing::warn!(
-                node.name = name,
-                error = chain(&error),
-                "cannot look at other drains; draining node {name}"
-            );
-            Ok(None)
-        }
-    }
+    give_way(context, target, looked.await.map_err(|error| chain(&error)), record).await
+}
+
+/// Postpones the drain if that follows from a look at the others. Without a look it goes on.
+async fn give_way(
+    context: &Context,
+    target: &Target<'_>,
+    looked: Result<Option<(Timestamp, Postponement)>, String>,
+    record: &mut Record,
+) -> Result<Option<Outcome>, Failure> {
+    let postponed = looked.unwrap_or_else(|error| {
+        tracing::warn!(error, "cannot look at the drains of other nodes; draining the node of {}", target.instance.id);
+        None
+    });
+    let Some((begins, why)) = postponed else { return Ok(None) };
+    record.decision = Some(Decision::Postpone(begins));
+    postpone(context, target, begins, why, record).await.map(Some)
 }
 
 /// The start of the maintenance, if its drain is paced: it is planned, and has not begun in an earlier invocation.

@@ -1,5 +1,6 @@
 use jiff::Timestamp;
 use kube_core::Selector;
+use serde_json::json;
 use spillway_notice::continued::Earlier;
 
 use super::*;
