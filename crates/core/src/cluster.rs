@@ -11,6 +11,13 @@ impl ClusterName {
         Self(name.into())
     }
 
+    /// Returns `true` if an EKS cluster may have that name (EKS API reference, `CreateCluster`). Other systems write the same tags.
+    #[must_use]
+    pub fn is_possible(name: &str) -> bool {
+        let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        name.len() <= 100 && name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_legal)
+    }
+
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

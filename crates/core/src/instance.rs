@@ -78,7 +78,7 @@ const KEY_PREFIX: &str = "kubernetes.io/cluster/";
 
 /// Reads the cluster from an instance's tags. Where EKS' own tag is there it decides, whatever somebody has written beside it.
 pub fn membership(tags: &BTreeMap<String, String>) -> Membership {
-    if let Some(name) = tags.get(EKS_TAG).filter(|name| !name.is_empty()) {
+    if let Some(name) = tags.get(EKS_TAG).filter(|name| ClusterName::is_possible(name)) {
         return Membership::In(ClusterName::new(name));
     }
     let by_value = NAME_TAGS.iter().filter_map(|key| tags.get(*key));
@@ -87,7 +87,7 @@ pub fn membership(tags: &BTreeMap<String, String>) -> Membership {
         .cloned()
         .chain(by_key.filter_map(|(key, _)| key.strip_prefix(KEY_PREFIX)).map(str::to_owned))
         .collect();
-    names.retain(|name| !name.is_empty());
+    names.retain(|name| ClusterName::is_possible(name));
     names.sort_unstable();
     names.dedup();
     match names.as_slice() {
@@ -242,6 +242,19 @@ mod tests {
     fn tags_that_name_two_clusters_are_not_guessed_from() {
         let tagged = tags(&[("eks:cluster-name", "prod"), ("kubernetes.io/cluster/stage", "owned")]);
         assert_eq!(membership(&tagged), Membership::Several(vec!["prod".to_owned(), "stage".to_owned()]));
+    }
+
+    #[test]
+    fn tag_that_names_no_possible_eks_cluster_is_none() {
+        let tagged = tags(&[
+            ("kubernetes.io/cluster/kube-1", "owned"),
+            ("kubernetes.io/cluster/aws:123456789012:eu-central-1:kube-1", "owned"),
+            ("kubernetes.io/cluster/-", "owned"),
+            ("eks:cluster-name", "team/a"),
+        ]);
+        assert_eq!(membership(&tagged), Membership::In(ClusterName::new("kube-1")));
+        let longest = "a".repeat(100);
+        assert!(ClusterName::is_possible(&longest) && !ClusterName::is_possible(&(longest + "a")));
     }
 
     #[test]

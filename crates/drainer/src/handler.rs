@@ -78,7 +78,10 @@ async fn answer(
             let ended = actions::look_up_maintenance::look_up(context, invocation, &mut record).await;
             (Subject::MaintenanceLookup, ended)
         }
-        Ok(Incoming::Unhandled { event_id, why }) => {
+        Ok(Incoming::Unhandled { event_id, why, is_unknown }) => {
+            if *is_unknown {
+                record.warn(why.clone());
+            }
             let reason = Reason::NotHandled(why.clone());
             (Subject::Unread { event_id: Some(event_id) }, Ok(Outcome::Ignored(reason)))
         }
@@ -114,11 +117,11 @@ async fn follow(
     let action = match decision::our_hook(notice, settings) {
         // A dry run leaves the hook alone: it has no action to send anything to.
         Some(hook) if !settings.dry_run => {
-            Some(LifecycleAction::look_up(&context.autoscaling, hook, &notice.instance).await)
+            Some(LifecycleAction::new(&context.autoscaling, hook, &notice.instance, history.is_kept))
         }
         _ => None,
     };
-    let attempt = Attempt { notice, history, invocation, action, settings };
+    let attempt = Attempt::new(notice, history, invocation, action, settings);
 
     // On the heap: in a debug build it is too large for a thread's stack.
     let acting = Box::pin(act(context, &attempt, record));
@@ -132,7 +135,7 @@ async fn follow(
 /// Finds out whose node it is, and does what is decided for such a notice and such a node. A failure comes with how far it
 /// had come.
 async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, (Stage, Failure)> {
-    let end = attempt.window().end;
+    let end = attempt.window.end;
     let undecided = |failure| (Stage::Undecided, failure);
     let whose = match whose(context, attempt.notice, (attempt.invocation, end), record).await {
         Ok(whose) => whose,
@@ -189,7 +192,7 @@ async fn whose(
     record: &mut Record,
 ) -> Result<Whose, Failure> {
     let Context { settings, autoscaling, .. } = context;
-    let instance = match identify(context, notice, end).await? {
+    let instance = match identify(context, notice, (invocation.clock.now(), end)).await? {
         Some(Identified::ByEc2(instance)) => instance,
         Some(Identified::ByNode(instance, cluster)) => {
             record.step(StepName::FoundByNode, invocation.clock.now());
@@ -229,6 +232,9 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     if let Decision::Postpone(begins) = decision
         && later::slept(begins, invocation).await
     {
+        if let Some(reason) = actions::found::called_off(context, target.attempt).await {
+            return Ok(Outcome::Ignored(reason).into());
+        }
         decision = decide();
     }
     (record.managed_by, record.decision) = (Some(target.managed_by), Some(decision.clone()));
@@ -240,6 +246,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
         Decision::Cordon => actions::cordon::cordon(context, target, record).await,
         Decision::Ignore(reason) => Ok(Outcome::Ignored(reason).into()),
         Decision::AwaitReady => actions::launch::await_ready(context, target, record).await.map(Next::Done),
+        Decision::Complete => actions::launch::into_warm_pool(target, record).await.map(Next::Done),
         Decision::NodeClaim => actions::node_claim::hand_over(context, target, record).await,
         Decision::Undo => actions::uncordon::uncordon(context, target, record).await.map(Next::Done),
         Decision::OutOfService => actions::out_of_service::out_of_service(context, target, record).await,

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 pub use spillway_receipt::Earlier;
+use spillway_receipt::PodRecord;
 
 pub const KEY: &str = "spillway-continuation";
 
@@ -20,8 +21,14 @@ pub struct History {
     pub instance: Option<String>,
     /// The invocations before this one, the first of them first.
     pub earlier: Vec<Earlier>,
+    /// The pods that were left by the last invocation that listed any. They may leave before the next one lists them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remaining: Vec<PodRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
+    /// Whether the Auto Scaling group keeps the instance if its hook is abandoned, as the last answer said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_kept: bool,
     /// Whether the schedule that brings it has the second of the two names that it may have.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
@@ -37,7 +44,15 @@ pub enum PublishedBlockage {
 impl History {
     #[must_use]
     pub fn of(notice: Value) -> Self {
-        Self { notice, instance: None, earlier: Vec::new(), blockage: None, by_second_schedule: false }
+        Self {
+            notice,
+            instance: None,
+            earlier: Vec::new(),
+            remaining: Vec::new(),
+            blockage: None,
+            is_kept: false,
+            by_second_schedule: false,
+        }
     }
 
     /// When the first invocation began, if this is a later one.

@@ -26,6 +26,8 @@ pub enum Kind {
     ReplaceRootVolume,
     /// An Auto Scaling group has launched an instance and waits for its hook.
     Launch,
+    /// An Auto Scaling group has launched an instance for its warm pool and waits for its hook.
+    LaunchIntoWarmPool,
     /// An Auto Scaling group has taken an instance out of its warm pool and waits for its hook.
     LaunchFromWarmPool,
     /// An Auto Scaling group has replaced the root volume of an instance and waits for its hook.
@@ -45,7 +47,7 @@ pub enum InstanceFate {
 
 impl Kind {
     /// Every kind, as `docs/notices.md` orders them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Spot,
         Self::CapacityReservation,
         Self::CapacityBlock,
@@ -61,6 +63,7 @@ impl Kind {
         Self::ReturnToWarmPool,
         Self::ReplaceRootVolume,
         Self::Launch,
+        Self::LaunchIntoWarmPool,
         Self::LaunchFromWarmPool,
         Self::RootVolumeReplaced,
     ];
@@ -84,6 +87,7 @@ impl Kind {
             Self::ReturnToWarmPool => "return to warm pool",
             Self::ReplaceRootVolume => "root volume replacement",
             Self::Launch => "launch lifecycle action",
+            Self::LaunchIntoWarmPool => "launch into warm pool",
             Self::LaunchFromWarmPool => "launch from warm pool",
             Self::RootVolumeReplaced => "root volume replaced",
         }

@@ -2,18 +2,19 @@
 //! out of it too, or has given one a new root volume; and waits for its hook to be completed.
 
 use super::envelope::Envelope;
-use super::lifecycle_action::{LifecycleDetail, Special};
+use super::lifecycle_action::{LifecycleDetail, REPLACES_ROOT_VOLUME};
 use super::{Kind, NoticeError, Parsed};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Instance-launch Lifecycle Action";
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     let action: LifecycleDetail = envelope.detail()?;
-    let kind = match (action.special()?, action.origin.as_deref()) {
-        (Some(Special::ReplaceRootVolume), _) => Kind::RootVolumeReplaced,
-        (None, Some("WarmPool")) => Kind::LaunchFromWarmPool,
-        // Wherever it goes to, its node has to be Ready there.
-        (None, _) => Kind::Launch,
+    let kind = match (action.action.as_deref(), action.origin.as_deref(), action.destination.as_deref()) {
+        (Some(REPLACES_ROOT_VOLUME), ..) => Kind::RootVolumeReplaced,
+        (Some(_), ..) => return Ok(action.unknown()),
+        (None, Some("WarmPool"), _) => Kind::LaunchFromWarmPool,
+        (None, _, Some("WarmPool")) => Kind::LaunchIntoWarmPool,
+        (None, ..) => Kind::Launch,
     };
     Ok(action.waits_for(kind))
 }
@@ -21,14 +22,14 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 #[cfg(test)]
 mod tests {
     use super::super::Deadline;
-    use super::super::tests::{notice, refused, sample};
+    use super::super::tests::{notice, sample, unhandled};
     use super::*;
 
     #[test]
     fn each_way_to_be_launched_is_a_launch() {
         for (name, kind) in [
             ("launch-lifecycle-action", Kind::Launch),
-            ("launch-into-warm-pool", Kind::Launch),
+            ("launch-into-warm-pool", Kind::LaunchIntoWarmPool),
             ("launch-from-warm-pool", Kind::LaunchFromWarmPool),
         ] {
             let read = notice(sample(name));
@@ -43,9 +44,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_group_does_by_a_name_that_nobody_knows_is_somebodys_to_look_at() {
+    fn unknown_action_is_ignored() {
         let mut event = sample("launch-lifecycle-action");
         event["detail"]["Action"] = "Paint".into();
-        assert_eq!(refused(event), "cannot read the notice: at detail.Action: Spillway does not know \"Paint\"");
+        assert!(unhandled(event).contains("its action is \"Paint\""));
     }
 }

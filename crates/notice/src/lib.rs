@@ -128,6 +128,8 @@ pub enum Incoming {
         event_id: String,
         /// Why it is not handled, in plain words.
         why: String,
+        /// Whether AWS has added something that matters to a node.
+        is_unknown: bool,
     },
 }
 
@@ -169,6 +171,8 @@ enum Parsed {
     /// A notice of ours: whom it concerns, and what it says.
     Of(Concerns, ParsedNotice),
     Nothing(String),
+    /// A notice of ours that AWS has extended.
+    Unknown(String),
 }
 
 impl ParsedNotice {
@@ -214,7 +218,8 @@ pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
 fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming, NoticeError> {
     let (which, parsed) = match parse(&envelope)? {
         Parsed::Of(which, parsed) => (which, parsed),
-        Parsed::Nothing(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why }),
+        Parsed::Nothing(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why, is_unknown: false }),
+        Parsed::Unknown(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why, is_unknown: true }),
     };
     // Only now: a copy that AWS Health sends to another Region is no error.
     envelope.is_from(home)?;
@@ -226,7 +231,10 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
         (None, Concerns::One(instance)) => instance,
         (None, Concerns::Several(Instances::Named(named))) if named.len() < 2 => match named.first_key_value() {
             Some((id, _)) => InstanceId::read("detail.affectedEntities[].entityValue", id)?,
-            None => return Ok(Incoming::Unhandled { event_id, why: "it names no instance".to_owned() }),
+            None => {
+                let why = "it names no instance".to_owned();
+                return Ok(Incoming::Unhandled { event_id, why, is_unknown: false });
+            }
         },
         (None, Concerns::Several(instances)) => {
             return Ok(Incoming::Several(Several { event_id, kind, time, instances, history: history.without_list() }));

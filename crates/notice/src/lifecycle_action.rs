@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::envelope::{NoticeError, quoted, unreadable};
+use super::envelope::quoted;
 use super::{Concerns, Deadline, Hook, InstanceId, Kind, Parsed, ParsedNotice};
 
 #[derive(Deserialize)]
@@ -18,22 +18,21 @@ pub(super) struct LifecycleDetail {
     token: Option<String>,
     pub(super) origin: Option<String>,
     pub(super) destination: Option<String>,
-    action: Option<String>,
+    pub(super) action: Option<String>,
 }
 
-/// What the group does, if that is not plainly to launch or to terminate an instance.
-pub(super) enum Special {
-    ReplaceRootVolume,
-}
+/// The action by which a group gives an instance a new root volume.
+pub(super) const REPLACES_ROOT_VOLUME: &str = "ReplaceRootVolume";
 
 impl LifecycleDetail {
-    /// One that has a name that we do not know may do anything to the instance: somebody has to look.
-    pub(super) fn special(&self) -> Result<Option<Special>, NoticeError> {
-        match self.action.as_deref() {
-            None => Ok(None),
-            Some("ReplaceRootVolume") => Ok(Some(Special::ReplaceRootVolume)),
-            Some(other) => Err(unreadable("detail.Action", format!("Spillway does not know {}", quoted(other)))),
-        }
+    /// Anything may become of the instance: AWS has added an action or a destination.
+    pub(super) fn unknown(&self) -> Parsed {
+        let named = |name: &Option<String>| name.as_deref().map_or_else(|| "none".to_owned(), quoted);
+        let (action, destination) = (named(&self.action), named(&self.destination));
+        Parsed::Unknown(format!(
+            "Spillway does not know what Auto Scaling group {} does: its action is {action}, its destination {destination}",
+            quoted(&self.group)
+        ))
     }
 
     /// The notice, whose hook waits for an answer.

@@ -1,22 +1,19 @@
 //! `EC2 Instance-terminate Lifecycle Action`: an Auto Scaling group takes an instance out of service, to end it,
 //! to put it back into its warm pool or to give it a new root volume; and waits for its hook to be completed.
 
-use super::envelope::{Envelope, quoted, unreadable};
-use super::lifecycle_action::{LifecycleDetail, Special};
+use super::envelope::Envelope;
+use super::lifecycle_action::{LifecycleDetail, REPLACES_ROOT_VOLUME};
 use super::{Kind, NoticeError, Parsed};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Instance-terminate Lifecycle Action";
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     let action: LifecycleDetail = envelope.detail()?;
-    let kind = match (action.special()?, action.destination.as_deref()) {
-        (Some(Special::ReplaceRootVolume), _) => Kind::ReplaceRootVolume,
+    let kind = match (action.action.as_deref(), action.destination.as_deref()) {
+        (Some(REPLACES_ROOT_VOLUME), _) => Kind::ReplaceRootVolume,
         (None, Some("EC2") | None) => Kind::Terminate,
         (None, Some("WarmPool")) => Kind::ReturnToWarmPool,
-        (None, Some(other)) => {
-            let why = format!("Spillway does not know {} without an Action", quoted(other));
-            return Err(unreadable("detail.Destination", why));
-        }
+        _ => return Ok(action.unknown()),
     };
     Ok(action.waits_for(kind))
 }
@@ -25,8 +22,8 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 mod tests {
     use serde_json::json;
 
-    use super::super::tests::{notice, refused, sample};
-    use super::super::{Deadline, Hook, InstanceId, Notice};
+    use super::super::tests::{home, notice, refused, sample};
+    use super::super::{Deadline, Hook, Incoming, InstanceId, Notice, read};
     use super::*;
 
     #[test]
@@ -74,17 +71,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_group_does_by_a_name_that_nobody_knows_is_somebodys_to_look_at() {
-        // Hibernation is what a warm pool may do with an instance.
-        for (field, name, more) in [
-            ("Action", "Moon", ""),
-            ("Destination", "Moon", " without an Action"),
-            ("Destination", "Hibernation", " without an Action"),
+    fn unknown_action_or_destination_is_ignored_with_a_warning() {
+        for (field, named) in [
+            ("Action", "its action is \"Moon\", its destination \"EC2\""),
+            ("Destination", "its action is none, its destination \"Moon\""),
         ] {
             let mut event = sample("terminate-lifecycle-action");
-            event["detail"][field] = json!(name);
-            let told = format!("cannot read the notice: at detail.{field}: Spillway does not know \"{name}\"{more}");
-            assert_eq!(refused(event), told);
+            event["detail"][field] = json!("Moon");
+            let Incoming::Unhandled { why, is_unknown, .. } = read(event, &home()).unwrap() else { panic!("handled") };
+            let expected = format!("Spillway does not know what Auto Scaling group \"my-asg\" does: {named}");
+            assert_eq!((why, is_unknown), (expected, true));
         }
     }
 

@@ -145,7 +145,7 @@ fn kind(receipt: &Receipt) -> String {
         "scheduled maintenance" | "maintenance over" => "SCHEDULED_EVENT".to_owned(),
         "rebalance recommendation" => "REBALANCE_RECOMMENDATION".to_owned(),
         "terminate lifecycle action" | "return to warm pool" | "root volume replacement" => "ASG_LIFECYCLE".to_owned(),
-        "launch lifecycle action" | "launch from warm pool" | "root volume replaced" => {
+        "launch lifecycle action" | "launch into warm pool" | "launch from warm pool" | "root volume replaced" => {
             "ASG_LAUNCH_LIFECYCLE".to_owned()
         }
         state if state.starts_with("instance ") => "STATE_CHANGE".to_owned(),

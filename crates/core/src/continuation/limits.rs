@@ -85,6 +85,7 @@ mod tests {
     use serde_json::json;
     use spillway_notice::continued::Earlier;
     use spillway_notice::{Hook, InstanceId};
+    use spillway_receipt::{Fate, PodRecord};
     use tokio::time::{Instant, sleep, sleep_until};
 
     use super::*;
@@ -124,7 +125,10 @@ mod tests {
             pods: ["clean", "clamped", "forced", "stayed", "lost", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
         };
         let notice = json!({"detail": "x".repeat(8_000)});
-        History { earlier: vec![one; earlier], ..History::of(notice) }
+        let grace = Duration::from_secs(3600);
+        let pod =
+            PodRecord::of("n".repeat(80), "6f2c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned(), Fate::Remaining, grace);
+        History { earlier: vec![one; earlier], remaining: vec![pod; 110], ..History::of(notice) }
     }
 
     /// An invocation that is about to end.

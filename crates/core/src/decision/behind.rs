@@ -17,13 +17,18 @@ const GONE_AFTER: SignedDuration = SignedDuration::from_mins(10);
 /// consistent" (EC2 developer guide). Where nothing hangs on it, it is not.
 pub fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) -> bool {
     match (kind, described.map(|instance| instance.state)) {
-        (Kind::Launch | Kind::LaunchFromWarmPool, None) => true,
+        (Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool, None) => true,
         (Kind::Stopped | Kind::Terminated, Some(state)) => {
             settings.taints.out_of_service && state != InstanceState::Down
         }
         (Kind::Running | Kind::LaunchFromWarmPool, Some(state)) => state != InstanceState::Up,
         _ => false,
     }
+}
+
+/// Whether a notice that an instance goes down is younger than what EC2 may describe.
+pub(super) fn is_fresh(notice: &Notice, now: Timestamp) -> bool {
+    now.duration_since(notice.time) <= CAUGHT_UP_AFTER
 }
 
 /// Why a notice is about a state of its instance that is no more, if it is: delivered late, or tried again, it finds the
@@ -34,9 +39,7 @@ pub(super) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> O
     }
     let is_going = matches!(notice.kind, Kind::Stopping | Kind::ShuttingDown);
     match notice.deadline {
-        _ if is_going && CAUGHT_UP_AFTER < now.duration_since(notice.time) => {
-            Some(Reason::RunsAgain(instance.id.to_string()))
-        }
+        _ if is_going && !is_fresh(notice, now) => Some(Reason::RunsAgain(instance.id.to_string())),
         Deadline::Hard(at) if GONE_AFTER < now.duration_since(at) => Some(Reason::StillRuns(instance.id.to_string())),
         _ => None,
     }

@@ -18,7 +18,7 @@ use spillway_settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
 use crate::cluster::ClusterName;
 use crate::instance::{Instance, ManagedBy, Membership, membership};
 pub use behind::is_behind;
-use behind::is_over;
+use behind::{is_fresh, is_over};
 pub use plausible::{implausible, of_another_group};
 pub use reason::{Reason, Refusal};
 pub use switch::{Switch, switch_of};
@@ -37,6 +37,8 @@ pub enum Decision {
     Cordon,
     /// Wait until it is Ready, then complete the launch hook.
     AwaitReady,
+    /// Complete the launch hook at once: no node is waited for.
+    Complete,
     /// Uncordon it, if it was we who cordoned it.
     Undo,
     OutOfService,
@@ -54,6 +56,7 @@ impl Decision {
             Self::Drain => "drain",
             Self::Cordon => "cordon",
             Self::AwaitReady => "await-ready",
+            Self::Complete => "complete",
             Self::Undo => "uncordon",
             Self::OutOfService => "out-of-service",
             Self::NodeClaim => "nodeclaim",
@@ -63,11 +66,16 @@ impl Decision {
     }
 }
 
-/// Whether Spillway may drain the node without EC2's description of the instance. The instance must go at a known time, and no
-/// setting may need what only EC2 knows.
-pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings) -> bool {
-    let goes_soon = matches!(notice.deadline, Deadline::Hard(_)) && notice.kind != Kind::Maintenance;
-    goes_soon && settings.managed_tag.is_none()
+/// Whether Spillway may drain the node without EC2's description of the instance. The instance must be going, and no setting may
+/// need what only EC2 knows.
+pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings, now: Timestamp) -> bool {
+    let is_going = match notice.kind {
+        Kind::Maintenance => false,
+        Kind::Stopping | Kind::ShuttingDown => is_fresh(notice, now),
+        Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume => settings.hook_group_tag.is_none(),
+        _ => matches!(notice.deadline, Deadline::Hard(_)),
+    };
+    is_going && settings.managed_tag.is_none()
 }
 
 /// What the settings rule out before anything is asked of AWS.
@@ -181,6 +189,7 @@ fn decision_for(kind: Kind, settings: &Settings) -> Decision {
         (Kind::Stopped | Kind::Terminated, _) => Decision::Ignore(Reason::NothingLeft),
         (Kind::Running | Kind::MaintenanceOver, _) => Decision::Undo,
         (Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced, _) => Decision::AwaitReady,
+        (Kind::LaunchIntoWarmPool, _) => Decision::Complete,
         (_, Policy::Drain) => Decision::Drain,
         (_, Policy::Cordon) => Decision::Cordon,
     }
@@ -196,7 +205,7 @@ fn is_of_group(kind: Kind) -> bool {
 }
 
 fn is_launch(kind: Kind) -> bool {
-    matches!(kind, Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced)
+    matches!(kind, Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced)
 }
 
 #[cfg(test)]

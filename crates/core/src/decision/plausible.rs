@@ -30,6 +30,7 @@ pub fn implausible(kind: Kind, time: Timestamp, deadline: Deadline, now: Timesta
         | Kind::ReturnToWarmPool
         | Kind::ReplaceRootVolume
         | Kind::Launch
+        | Kind::LaunchIntoWarmPool
         | Kind::LaunchFromWarmPool
         | Kind::RootVolumeReplaced => (HOOK_WAITS, QUEUED),
         _ => (QUEUED, QUEUED),
@@ -47,7 +48,7 @@ pub fn of_another_group(notice: &Notice, instance: &Instance) -> Option<Reason> 
     let own = match instance.group() {
         Some(own) if own == named => return None,
         // An instance that is attached has its tag a little later.
-        None if notice.kind == Kind::Launch => return None,
+        None if matches!(notice.kind, Kind::Launch | Kind::LaunchIntoWarmPool) => return None,
         own => own.unwrap_or("none").to_owned(),
     };
     Some(Reason::AnotherGroup { instance: instance.id.to_string(), named: named.clone(), own })

@@ -94,6 +94,8 @@ pub enum Reason {
     StillReady(String),
     #[error("the lifecycle hook waited no longer, before the node was cordoned")]
     HookIsOver,
+    #[error("instance {0} goes into its warm pool, where no node of it is waited for")]
+    IntoWarmPool(String),
     #[error("the launch hook waited no longer, before the node was Ready")]
     LaunchIsOver,
     #[error("not a node of ours: cluster {cluster} has no node with the provider id {provider_id}")]
@@ -120,6 +122,9 @@ impl Reason {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("the tags of instance {instance} name several clusters: {}; leave one", clusters.join(", "))]
+    #[error(
+        "the tags of instance {instance} name several clusters: {}; name the cluster in Clusters, or leave one tag",
+        clusters.join(", ")
+    )]
     SeveralClusters { instance: String, clusters: Vec<String> },
 }

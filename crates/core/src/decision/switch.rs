@@ -55,7 +55,7 @@ pub fn switch_of(kind: Kind, settings: &Settings) -> Switch {
         kind if kind.comes_back() && settings.policy(NoticeFamily::Terminate) != Policy::Ignore => {
             Switch::Lists(NoticeFamily::Terminate)
         }
-        Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => Switch::Launch,
+        Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => Switch::Launch,
     }
 }
 

@@ -134,6 +134,16 @@ impl Progress {
         Some(end)
     }
 
+    /// The window, as far as it is known.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Takes the window of a hook that has become known.
+    pub fn tighten(&mut self, window: Window) {
+        self.window = Window { dead_since: self.window.dead_since, ..window };
+    }
+
     /// Whether that pod has been seen before.
     pub fn knows(&self, uid: &PodUid) -> bool {
         self.pods.contains_key(uid)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use spillway_notice::continued::PublishedBlockage;
 use tokio::time::Instant;
 
+use super::deadline::Window;
 use super::plan::PodUid;
 use super::pod::Tracked;
 
@@ -13,6 +14,8 @@ use super::pod::Tracked;
 pub struct DrainReport {
     /// Every pod that was on the node.
     pub pods: BTreeMap<PodUid, Tracked>,
+    /// From when to when the node was drained.
+    pub window: Window,
     /// What has been published of what blocked it.
     pub blockage: Option<PublishedBlockage>,
     /// Why it ended.

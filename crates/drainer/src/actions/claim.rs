@@ -11,7 +11,7 @@ use spillway_retry::jittered;
 use tokio::time::{Instant, sleep};
 
 use super::{Next, lifecycle, postpone};
-use crate::context::{Context, Target};
+use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::node::{self, ClaimedNode, NodeError};
@@ -52,7 +52,7 @@ pub(super) async fn claim(
     if let Some(action) = &attempt.action {
         action.confirm_ours();
     }
-    let (claimant, end) = (target.claimant(), attempt.window().end);
+    let (claimant, end) = (target.claimant(), attempt.window.end);
     let doing = format!("cordon the node of instance {}", target.instance.id);
     let may_do_without = purpose == Purpose::Drain && claimant.instance_goes();
     let mut failing_since = None;
@@ -76,7 +76,7 @@ pub(super) async fn claim(
         claimed = claiming => claimed?,
         () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
-            return Ok(Claiming::Ended(Outcome::Ignored(Reason::HookIsOver).into()));
+            return Ok(Claiming::Ended(hook_over(attempt, record).into()));
         }
     };
     match claimed {
@@ -91,6 +91,16 @@ pub(super) async fn claim(
             Ok(Claiming::Ended(unclaimed(why, target, record).await?))
         }
     }
+}
+
+/// What a notice comes to whose hook is over before this invocation lists the pods.
+pub(super) fn hook_over(attempt: &Attempt<'_>, record: &mut Record) -> Outcome {
+    record.lost_unseen(attempt.history);
+    let claimed_before = || attempt.history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());
+    let Some(node) = record.node.clone().or_else(claimed_before) else { return Outcome::Ignored(Reason::HookIsOver) };
+    record.found(&node);
+    let lost = Some(record.pods.len()).filter(|lost| 0 < *lost);
+    DrainOutcome::HookOver { node, lost }.into()
 }
 
 /// Whether the API server, or something that it asks, failed at a change that it may make later. A webhook may take 30 s to fail:

@@ -1,7 +1,8 @@
 //! What an invocation could not do is left to a later one, while there is time for it.
 
 use spillway_core::outcome::Outcome;
-use spillway_notice::{continued, payload};
+use spillway_notice::continued::{self, History};
+use spillway_notice::payload;
 
 use crate::aws::lifecycle::ActionState;
 use crate::context::{Attempt, Context};
@@ -19,6 +20,7 @@ pub(crate) async fn continue_next(
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, action, .. } = attempt;
     let history = history.with(record.in_short(notice, invocation), record.blockage);
+    let history = History { remaining: record.remaining(&history), is_kept: attempt.is_kept(), ..history };
     let (payload, end) = (payload(continued::KEY, &history), invocation.continues_by());
     let (continued, status) = tokio::join!(context.send(&payload, Later::Now, invocation.clock, end), async {
         action.as_ref()?.hold_for_the_next(end).await

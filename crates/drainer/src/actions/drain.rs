@@ -3,7 +3,6 @@
 use std::future::pending;
 
 use futures_util::FutureExt as _;
-use futures_util::future::{Either, select};
 use kube::{Api, Client};
 use spillway_core::cluster::ClusterName;
 use spillway_core::drain::plan::that_leave;
@@ -14,8 +13,9 @@ use spillway_notice::Notice;
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
-use super::claim::{Claiming, Purpose, claim, claim_after_all};
+use super::claim::{Claiming, Purpose, claim, claim_after_all, hook_over};
 use super::{Next, after_drain, lifecycle, pace, undo_check};
+use crate::context::target::beside;
 use crate::context::{Attempt, Context, Target};
 use crate::drain::side_task::SideTask;
 use crate::drain::{self, Drain};
@@ -32,33 +32,32 @@ const PODS_IN_A_REASON: usize = 3;
 /// Moves the pods of the target's node, then lets the instance go.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Target { attempt, cluster, .. } = target;
-    record.window = Some(attempt.window());
+    record.window = Some(attempt.window);
     if let Some(postponed) = Box::pin(pace::before_claim(context, target, record)).await? {
         return Ok(Next::Done(postponed));
     }
     let claim_began = Instant::now();
-    let (claiming, ()) = tokio::join!(claim(context, target, Purpose::Drain, record), attempt.look_up_retention());
-    let node = match claiming? {
+    // On the heap: beside the drain it would be too large for a thread's stack in a debug build.
+    let hook = attempt.window_of_hook().boxed_local().shared();
+    let node = match beside(claim(context, target, Purpose::Drain, record), hook.clone()).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
     };
     if let Some(postponed) = Box::pin(pace::after_claim(context, target, &node, record)).await? {
         return Ok(Next::Done(postponed));
     }
-    let window = attempt.window();
-    record.window = Some(window);
     let ClaimedNode { claim, client } = &node;
     log_claim(claim, attempt.notice);
 
     let arranged = undo_check::arrange(context, attempt, claim).await;
     let listed = tokio::select! {
         biased;
-        listed = drain::list_claimed(&node, claim_began, window) => {
+        listed = drain::list_claimed(&node, claim_began, attempt.window) => {
             listed.map_err(|error| cannot_list(claim, cluster, error))?
         }
         () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
-            return Ok(DrainOutcome::HookOver { node: claim.node.clone(), lost: None }.into());
+            return Ok(hook_over(attempt, record).into());
         }
     };
     let so_far = so_far(context, attempt, &claim.node, record);
@@ -80,20 +79,17 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         }
     };
     let stop = stop.shared();
-    let drain = Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock);
+    let drain = Drain::new(&node, &listed, attempt.history, claim_began, attempt.window, attempt.invocation.clock);
     // On the heap: beside one another they are too large for a thread's stack in a debug build.
-    let draining = Box::pin(drain.run(stop.clone(), &mut side_task));
-    let report = match select(draining, Box::pin(claim_after_all(target, &node, record))).await {
-        Either::Left((report, _)) => report,
-        Either::Right(((), draining)) => draining.await,
-    };
-    record.blockage = report.blockage;
+    let draining = Box::pin(drain.run(hook, stop.clone(), &mut side_task));
+    let report = beside(draining, Box::pin(claim_after_all(target, &node, record))).await;
+    (record.window, record.blockage) = (Some(report.window), report.blockage);
     let let_go = async {
-        let waited = after_drain::wait(context, target, &node, &report, window.end, stop).await;
+        let waited = after_drain::wait(context, target, &node, &report, report.window.end, stop).await;
         record.after_drain = waited.told;
         let still_held = Failure::StillHeld { node: claim.node.clone() };
         if attempt.action.is_some() && waited.is_cut_off && attempt.leaves_time_after(&still_held) {
-            record.drained(&report, |at| attempt.ms_until(at));
+            record.drained(&report, attempt.history, |at| attempt.ms_until(at));
             return Err(still_held);
         }
         let_go(attempt, claim, &report, record).await
@@ -142,7 +138,7 @@ async fn let_go(
     report: &DrainReport,
     record: &mut Record,
 ) -> Result<DrainOutcome, Failure> {
-    record.drained(report, |at| attempt.ms_until(at));
+    record.drained(report, attempt.history, |at| attempt.ms_until(at));
     let counts = Counts::of(&record.pods, &attempt.history.earlier);
     let node = claim.node.clone();
     let lost = || Failure::PodsLost { node: node.clone(), lost: counts.lost, all: counts.lost + counts.moved };

@@ -16,6 +16,8 @@ use crate::node::find;
 use crate::receipt::of_preview;
 use crate::receipt::record::Record;
 
+const COMPLETED_AT_ONCE: &str = "completed the launch hook at once";
+
 /// What the decision would come to, as it stands now.
 pub(crate) async fn dry_run(
     context: &Context,
@@ -28,7 +30,7 @@ pub(crate) async fn dry_run(
     }
     let Target { attempt, instance, cluster, .. } = target;
     let clock = attempt.invocation.clock;
-    let window = attempt.window();
+    let window = attempt.window;
     let Some((client, node)) = find_node(context, target, window).await? else {
         let no_node = Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() };
         let outcome = match (decision, &attempt.notice.hook) {
@@ -36,6 +38,7 @@ pub(crate) async fn dry_run(
                 let id = &instance.id;
                 Outcome::WouldHave(format!("waited for the node of instance {id} and completed its launch hook"))
             }
+            (Decision::Complete, _) => Outcome::WouldHave(COMPLETED_AT_ONCE.to_owned()),
             (Decision::Undo, _) | (_, None) => Outcome::Ignored(no_node),
             (_, Some(_)) => Outcome::WouldHave(format!("let the instance go: {no_node}")),
         };
@@ -59,6 +62,7 @@ pub(crate) async fn dry_run(
         }
         Decision::Cordon => format!("cordoned node {node} and left its pods"),
         Decision::AwaitReady => format!("completed the launch hook as soon as node {node} is Ready"),
+        Decision::Complete => COMPLETED_AT_ONCE.to_owned(),
         Decision::Undo => format!("given node {node} back to use, if it was Spillway that took it out"),
         Decision::OutOfService => format!("declared node {node} out of service, if it is not Ready"),
         Decision::NodeClaim => format!("deleted the NodeClaim of node {node}, so that Karpenter drains it"),

@@ -1,15 +1,34 @@
-//! Maintenance that was found, when its time has come: EC2 is asked again, because no notice will tell that it is called off or
-//! moved.
+//! Maintenance when its time has come. If it was found, EC2 is asked again, because no notice will tell that it is called off or
+//! moved. So it is after a sleep, because a notice that called it off meanwhile found nothing to undo.
 
-use spillway_core::decision::Reason;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use spillway_core::decision::{Reason, planned_start};
 use spillway_core::instance::{Instance, InstanceState};
-use spillway_notice::{Notice, continued, payload};
+use spillway_notice::{Notice, ScheduledEvent, continued, payload};
+use tokio::time::Instant;
 
 use crate::aws;
 use crate::aws::ec2::{DESCRIBE_STATUS, scheduled_events};
 use crate::context::{Attempt, Context};
 use crate::failure::Failure;
 use crate::later::Later;
+
+/// Longest time between the starts that EC2 and AWS Health name for one maintenance.
+pub(super) const APART: SignedDuration = SignedDuration::from_hours(1);
+/// How long EC2 is asked after a sleep. Without an answer the node is drained.
+const ASKED_FOR: Duration = Duration::from_secs(5);
+
+/// Why maintenance is over by now that was slept for, if EC2 names it so. What EC2 does not name is drained for.
+pub(crate) async fn called_off(context: &Context, attempt: &Attempt<'_>) -> Option<Reason> {
+    let (starts, id) = (planned_start(attempt.notice)?, &attempt.notice.instance);
+    let named = aws::until(DESCRIBE_STATUS, Instant::now() + ASKED_FOR, || scheduled_events(&context.ec2, Some(id)));
+    let named = named.await.ok()?;
+    let mut same = named.iter().filter(|event| event.starts.duration_since(starts).abs() <= APART).peekable();
+    same.peek()?;
+    same.all(ScheduledEvent::is_over).then(|| Reason::NoLongerNamed(id.to_string()))
+}
 
 /// Why maintenance that EC2 had named is not to be drained for by now, if it is not. What was moved is handed on. Without an
 /// answer of EC2 it is drained for.
@@ -23,7 +42,7 @@ pub(crate) async fn over(
     if !maintenance.is_found() || instance.state != InstanceState::Up {
         return Ok(None);
     }
-    let end = attempt.window().end;
+    let end = attempt.window.end;
     let named = aws::until(DESCRIBE_STATUS, end, || scheduled_events(&context.ec2, Some(&instance.id))).await?;
     let id = instance.id.to_string();
     match named.into_iter().find(|event| event.id == *event_id) {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
+use jiff::Timestamp;
 use kube::Api;
 use spillway_core::cluster::ClusterName;
 use spillway_core::decision;
@@ -18,7 +19,7 @@ use spillway_notice::{Kind, Notice};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use crate::aws::ec2;
+use crate::aws::{CallError, ec2};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::node;
@@ -27,8 +28,7 @@ use crate::node;
 /// leaves two minutes.
 const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long EC2 is asked about an instance that runs. In a burst of launches EC2 throttles these calls, and nobody waits for the
-/// answer: it is asked again by an undo check.
+/// How long EC2 is asked about an instance that runs: nobody waits for the answer, and an undo check asks again.
 const RUNNING_ASKED_FOR: Duration = Duration::from_secs(30);
 
 /// An instance, and who told of it.
@@ -40,8 +40,12 @@ pub(crate) enum Identified {
     ByNode(Instance, ClusterName),
 }
 
-/// Finds out who the instance of a notice is, until `end`. `None`: EC2 knows no such instance.
-pub(crate) async fn identify(context: &Context, notice: &Notice, end: Instant) -> Result<Option<Identified>, Failure> {
+/// Finds out who the instance of a notice is, from now until `end`. `None`: EC2 knows no such instance.
+pub(crate) async fn identify(
+    context: &Context,
+    notice: &Notice,
+    (now, end): (Timestamp, Instant),
+) -> Result<Option<Identified>, Failure> {
     let settings = &context.settings;
     let end = match notice.kind {
         Kind::Running => end.min(Instant::now() + RUNNING_ASKED_FOR),
@@ -53,7 +57,16 @@ pub(crate) async fn identify(context: &Context, notice: &Notice, end: Instant) -
         let described = ec2::describe(&context.ec2, &notice.instance, end, &throttled, is_behind).await?;
         Ok(described.map(Identified::ByEc2))
     };
-    if !decision::may_be_identified_by_node(notice, settings) {
+    if notice.kind == Kind::Running {
+        // In a storm each attempt takes a call from a notice whose time is short.
+        return match select(pin!(described), pin!(throttled.notified())).await {
+            Either::Left((described, _)) => described,
+            Either::Right(_) => {
+                Err(CallError::answered(ec2::DESCRIBE, "RequestLimitExceeded", "not asked again", None).into())
+            }
+        };
+    }
+    if !decision::may_be_identified_by_node(notice, settings, now) {
         return described.await;
     }
     let searched = async {

@@ -66,6 +66,12 @@ pub(crate) async fn await_ready(
     Ok(outcome)
 }
 
+/// Completes the hook of an instance that goes into its warm pool, whose kubelet may never run there.
+pub(crate) async fn into_warm_pool(target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+    lifecycle::complete(target.attempt, LifecycleResult::Continue, record).await?;
+    Ok(Outcome::NotANode { reason: Reason::IntoWarmPool(target.instance.id.to_string()) })
+}
+
 /// Waits until the node is Ready. One that was taken out is given back first, which waits for its new boot: until the
 /// control plane misses the old kubelet, it takes the node for Ready.
 async fn comes(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
@@ -74,7 +80,7 @@ async fn comes(context: &Context, target: &Target<'_>, record: &mut Record) -> R
     if attempt.notice.kind.comes_back() {
         uncordoned = Some(give_back_at_notice(context, target, record).await?);
     }
-    let end = attempt.window().end;
+    let end = attempt.window_of_hook().await.end;
     let readiness = until_ready(context, cluster, instance, end).await?;
     if let Some(node) = readiness.node() {
         record.found(node);

@@ -13,6 +13,7 @@ use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::{LifecycleResult, Settings};
 
+use super::claim::hook_over;
 use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
 use crate::receipt::StepName;
@@ -51,6 +52,9 @@ pub(crate) async fn no_node(target: &Target<'_>, record: &mut Record) -> Result<
         return Err(Failure::TooLate { instance: instance.id.to_string(), deadline: at });
     }
     complete(attempt, LifecycleResult::Continue, record).await?;
+    if matches!(record.hook, HookStatus::AlreadyOver(_)) && !attempt.history.remaining.is_empty() {
+        return Ok(hook_over(attempt, record));
+    }
     Ok(Outcome::Ignored(Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() }))
 }
 
@@ -99,7 +103,9 @@ pub(crate) fn last_answer(
         // What somebody has to fix may be fixed by the time of Lambda's retry.
         _ if failure.unfinished().is_none() => None,
         _ if stage == Stage::Undecided => settings.hooks_without_node,
-        Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => settings.launch,
+        Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => {
+            settings.launch
+        }
         _ => Some(with_pods_left(attempt)),
     }
 }

@@ -3,7 +3,7 @@
 //! AWS announces maintenance once. It has no schedule if AWS announced it before the stack was deployed or while `maintenance`
 //! was switched off, or if its notice was lost.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use spillway_core::decision::{self, Decision, Reason, WhoseCluster};
 use spillway_core::instance::{Instance, managed_by};
 use spillway_core::invocation::Invocation;
@@ -11,15 +11,13 @@ use spillway_core::outcome::{Outcome, would_have_fanned_out};
 use spillway_notice::continued::{self, History};
 use spillway_notice::{Incoming, Kind, payload};
 
+use super::found::APART;
 use crate::aws::{self, ec2};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
-
-/// Longest time between the starts that EC2 and AWS Health name for one maintenance.
-const APART: SignedDuration = SignedDuration::from_hours(1);
 
 /// Compares the events that EC2 names with the schedules, and hands on those without a schedule.
 pub(crate) async fn look_up(

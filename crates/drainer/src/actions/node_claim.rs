@@ -23,7 +23,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
     if let Some(action) = &attempt.action {
         action.confirm_ours();
     }
-    let end = attempt.window().end;
+    let end = attempt.window.end;
     let doing = format!("hand the node of instance {} to Karpenter", instance.id);
     let handed = context.in_cluster(cluster, end, &doing, async |client| {
         let deadline = match attempt.notice.deadline {

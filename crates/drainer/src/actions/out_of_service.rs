@@ -56,7 +56,7 @@ pub(crate) async fn out_of_service(
     let claimant = target.claimant();
     let first = RefCell::new(None);
     let doing = format!("declare the node of instance {} out of service", instance.id);
-    let declared = context.in_cluster(cluster, attempt.window().end, &doing, async |client| {
+    let declared = context.in_cluster(cluster, attempt.window.end, &doing, async |client| {
         declare_when_missed(context, target, &Api::all(client), &claimant, &first).await
     });
     let declared = declared.await;
@@ -110,7 +110,7 @@ async fn declare_when_missed(
             watch.get_or_insert_with(|| NodeWatch::of(nodes.clone(), &looked.name)).next().await;
             continue;
         }
-        match ec2::describe(&context.ec2, &instance.id, attempt.window().end, &Notify::new(), |_| false).await {
+        match ec2::describe(&context.ec2, &instance.id, attempt.window.end, &Notify::new(), |_| false).await {
             Ok(Some(instance)) if instance.state == InstanceState::Down => {}
             Ok(_) => return Ok(Declared::UpAgain(looked.name)),
             Err(error) => return Ok(Declared::NotAsked(error)),

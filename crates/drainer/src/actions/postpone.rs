@@ -53,7 +53,7 @@ pub(crate) async fn postpone(
     let gives_way_to = why.others();
     let by_second_schedule = gives_way_to.is_some() && !history.by_second_schedule;
     // It begins again then: what was tried before its time is no part of the drain.
-    let history = History { earlier: Vec::new(), by_second_schedule, ..(*history).clone() };
+    let history = History { earlier: Vec::new(), remaining: Vec::new(), by_second_schedule, ..(*history).clone() };
     let payload = payload(continued::KEY, &history);
     // Before: a drain that had begun may take the schedule for its own, until it sees that the node is given back.
     let cause = UncordonCause::of_notice(notice).filter(|_| !matches!(why, Postponement::Waits(_)));

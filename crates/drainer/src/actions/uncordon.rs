@@ -16,7 +16,7 @@ use crate::receipt::record::Record;
 /// Something is over: what was scheduled for it is not done, and the node is given back.
 pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let notice = target.attempt.notice;
-    let end = target.attempt.window().end;
+    let end = target.attempt.window.end;
     let deleted = match notice.kind {
         Kind::MaintenanceOver => context.scheduler.delete_all_of(notice, end).await?,
         _ => Deleted::No,
@@ -47,7 +47,7 @@ pub(super) async fn give_back_at_notice(
     if instance.state != InstanceState::Up {
         return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.to_string())));
     }
-    let end = attempt.window().end;
+    let end = attempt.window.end;
     // An action that waits is worth an invocation's time; else nobody waits.
     let reached = if attempt.action.is_some() { end } else { reached_by(end) };
     let until = Patiently { reached, ready: Some(end) };

@@ -29,6 +29,9 @@ const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 /// Timeout of the first attempt at a call, after which each attempt has twice the time. EC2 takes a tenth of a second as a rule.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Longest timeout. The SDK panics at one that has doubled for minutes, while EC2 answers with errors.
+const LONGEST_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// Asks EC2 for an instance until `end`, and for a while again if its answer is behind what is known. `None`: there is
 /// none by that id. `throttled` is notified of each answer that the call is throttled.
 pub(crate) async fn describe(
@@ -49,7 +52,7 @@ pub(crate) async fn describe(
         let mut timeout = FIRST_TIMEOUT;
         let attempt = || {
             let asked = ask(timeout);
-            timeout = timeout.saturating_mul(2);
+            timeout = (timeout * 2).min(LONGEST_TIMEOUT);
             asked
         };
         aws::until(DESCRIBE, end, attempt).await

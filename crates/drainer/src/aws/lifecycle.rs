@@ -12,7 +12,7 @@ use spillway_core::hook_timeouts::HookTimeouts;
 use spillway_notice::{Hook, InstanceId};
 use spillway_settings::LifecycleResult;
 use spillway_startup::logs::chain;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OnceCell, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::aws::{self, CallError, retention};
@@ -31,10 +31,12 @@ pub(crate) struct LifecycleAction<'a> {
     client: &'a Client,
     hook: &'a Hook,
     instance: &'a InstanceId,
-    pub(crate) waits: HookTimeouts,
+    /// What Auto Scaling says of the hook, once it has.
+    timeouts: OnceCell<HookTimeouts>,
     held_at: RefCell<Vec<Instant>>,
     /// Notified when it is known to be ours to hold.
     ours: Notify,
+    /// Whether the instance stays if it is abandoned, as the last answer said.
     is_kept: Cell<bool>,
     state: watch::Sender<ActionState>,
     /// Whether it has had its answer, or whoever waited for its end has been told that it is over.
@@ -60,42 +62,58 @@ pub(crate) enum ActionState {
 }
 
 impl<'a> LifecycleAction<'a> {
-    pub(crate) async fn look_up(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId) -> Self {
-        let waits = waits(client, hook).await.unwrap_or_else(|error| {
-            tracing::warn!(
-                hook.name = hook.name,
-                error = chain(&error),
-                "cannot read the hook's timeouts; using Auto Scaling's shortest for heartbeats, 30 s"
-            );
-            HookTimeouts::unknown()
-        });
+    /// The action at that hook; and whether the instance stays if it is abandoned, as earlier invocations know.
+    pub(crate) fn new(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId, is_kept: bool) -> Self {
         Self {
             client,
             hook,
             instance,
-            waits,
+            timeouts: OnceCell::new(),
             held_at: RefCell::default(),
             ours: Notify::new(),
-            is_kept: Cell::new(false),
+            is_kept: Cell::new(is_kept),
             state: watch::Sender::new(ActionState::Unknown),
             is_settled: Cell::new(false),
         }
     }
 
+    /// The timeouts of the hook. Auto Scaling is asked once.
+    pub(crate) async fn timeouts(&self) -> HookTimeouts {
+        let look_up = async || {
+            waits(self.client, self.hook).await.unwrap_or_else(|error| {
+                tracing::warn!(
+                    hook.name = self.hook.name,
+                    error = chain(&error),
+                    "cannot read the hook's timeouts; using Auto Scaling's shortest for heartbeats, 30 s"
+                );
+                HookTimeouts::unknown()
+            })
+        };
+        *self.timeouts.get_or_init(look_up).await
+    }
+
+    /// The timeouts, if Auto Scaling has said them.
+    pub(crate) fn known_timeouts(&self) -> Option<HookTimeouts> {
+        self.timeouts.get().copied()
+    }
+
     /// Sends heartbeats until nobody waits any more: from when the action is known to be ours, or after a second.
     pub(crate) async fn hold(&self) {
         // Until then there is no harm in waiting, and after it the hook's timeout might be near.
-        let _ = timeout(UNHELD, self.ours.notified()).await;
-        until_over(self.waits.between_heartbeats(), || self.heartbeat()).await;
+        let (timeouts, _) = tokio::join!(self.timeouts(), timeout(UNHELD, self.ours.notified()));
+        until_over(timeouts.between_heartbeats(), || self.heartbeat()).await;
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
 
-    /// Asks Auto Scaling whether the group keeps the instance if the action is abandoned.
-    pub(crate) async fn look_up_retention(&self) {
-        self.is_kept.set(retention::look_up(self.client, &self.hook.group).await);
+    /// Asks Auto Scaling until `end` whether the group keeps the instance if the action is abandoned. Without an answer the last
+    /// one holds.
+    pub(crate) async fn look_up_retention(&self, end: Instant) {
+        if let Some(is_kept) = retention::look_up(self.client, &self.hook.group, end).await {
+            self.is_kept.set(is_kept);
+        }
     }
 
-    /// Whether it does, as far as that was asked.
+    /// Whether the group keeps the instance, as the last answer said.
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept.get()
     }
@@ -227,7 +245,7 @@ mod tests {
 
     use super::*;
     use crate::test_support;
-    use crate::test_support::aws::{hook_described, query_error};
+    use crate::test_support::aws::query_error;
     use crate::test_support::context::TestContext;
     use crate::test_support::script::call;
 
@@ -236,15 +254,19 @@ mod tests {
         let denied = call("DescribeLifecycleHooks").says(403, query_error("AccessDenied", "why"));
         let context = TestContext::new(&[], [], [denied]);
         let (hook, instance) = (test_support::hook("spillway"), test_support::instance_id());
-        let action = LifecycleAction::look_up(&context.autoscaling, &hook, &instance).await;
-        assert_eq!(action.waits.between_heartbeats(), Duration::from_secs(15), "Auto Scaling waits for 30 s at least");
+        let action = LifecycleAction::new(&context.autoscaling, &hook, &instance, false);
+        assert_eq!(
+            action.timeouts().await.between_heartbeats(),
+            Duration::from_secs(15),
+            "Auto Scaling waits for 30 s at least"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn whether_a_hook_waits_is_waited_for_no_longer_than_five_seconds() {
-        let context = TestContext::new(&[], [], [hook_described()]);
+        let context = TestContext::new(&[], [], []);
         let (hook, instance) = (test_support::hook("spillway"), test_support::instance_id());
-        let action = LifecycleAction::look_up(&context.autoscaling, &hook, &instance).await;
+        let action = LifecycleAction::new(&context.autoscaling, &hook, &instance, false);
         let began = Instant::now();
         action.wait_until_known().await;
         assert_eq!(began.elapsed().as_secs(), 5);

@@ -1,17 +1,19 @@
 //! Whether an Auto Scaling group keeps an instance whose terminate hook is abandoned: its instance lifecycle policy.
 
+use std::iter::successors;
 use std::time::Duration;
 
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::types::{AutoScalingGroup, RetentionAction};
+use spillway_retry::{jittered, with_pauses};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::aws::{self, CallError};
+use crate::aws::CallError;
 
 const DESCRIBE: &str = "autoscaling:DescribeAutoScalingGroups";
-/// How long a drain waits for the answer, if it comes later than the claim: by then the node is cordoned.
-const ASKED_FOR: Duration = Duration::from_secs(5);
+/// The longest pauses between two attempts: the first, and what they grow to. Each drain of an instance refresh asks.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// Whether the group's policy has `TerminateHookAbandon` set to `retain`.
 pub fn keeps_abandoned(group: &AutoScalingGroup) -> bool {
@@ -19,21 +21,23 @@ pub fn keeps_abandoned(group: &AutoScalingGroup) -> bool {
     triggers.and_then(|triggers| triggers.terminate_hook_abandon.as_ref()) == Some(&RetentionAction::Retain)
 }
 
-/// Asks Auto Scaling for the policy of a group. What is not known is taken for the policy that a group has without one: the
-/// instance goes.
-pub(crate) async fn look_up(client: &Client, group: &str) -> bool {
+/// Asks Auto Scaling for the policy of a group until `end`. `None`: it is not known.
+pub(crate) async fn look_up(client: &Client, group: &str, end: Instant) -> Option<bool> {
     let ask = async || {
         let call = client.describe_auto_scaling_groups().auto_scaling_group_names(group).include_instances(false);
         call.send().await.map_err(|error| CallError::new(DESCRIBE, error))
     };
-    match aws::until(DESCRIBE, Instant::now() + ASKED_FOR, ask).await {
-        Ok(described) => described.auto_scaling_groups().first().is_some_and(keeps_abandoned),
-        Err(error) => {
+    let (first, longest) = PAUSES;
+    let pauses = successors(Some(first), |pause| Some((*pause * 2).min(longest))).map(jittered);
+    match with_pauses(end, pauses, ask, |_| ()).await {
+        Ok(described) => Some(described.auto_scaling_groups().first().is_some_and(keeps_abandoned)),
+        Err(stopped) => {
+            let error = stopped.error_or(CallError::unanswered(DESCRIBE, "the time was up"));
             tracing::warn!(
                 error = chain(&error),
-                "cannot read the lifecycle policy of Auto Scaling group {group}: its instance is drained as one that goes"
+                "cannot read the lifecycle policy of Auto Scaling group {group}: without an earlier answer its instances go"
             );
-            false
+            None
         }
     }
 }
@@ -46,10 +50,11 @@ mod tests {
     use crate::test_support::script::call;
 
     #[tokio::test(start_paused = true)]
-    async fn a_group_whose_policy_cannot_be_read_for_five_seconds_is_taken_for_one_without() {
+    async fn policy_is_asked_for_until_the_end() {
         let busy = call("DescribeAutoScalingGroups").says(503, query_error("ServiceUnavailable", "why")).repeated();
         let (context, began) = (TestContext::new(&[], [], [busy]), Instant::now());
-        assert!(!look_up(&context.autoscaling, "my-asg").await);
-        assert_eq!(began.elapsed().as_secs(), 5);
+        let known = look_up(&context.autoscaling, "my-asg", began + Duration::from_mins(30)).await;
+        assert_eq!((known, began.elapsed() <= Duration::from_mins(30)), (None, true));
+        assert!(Duration::from_mins(29) <= began.elapsed(), "{:?}", began.elapsed());
     }
 }

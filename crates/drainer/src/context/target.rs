@@ -40,6 +40,8 @@ pub(crate) struct Attempt<'a> {
     /// The lifecycle action that waits for us, if there is one.
     pub(crate) action: Option<LifecycleAction<'a>>,
     pub(crate) settings: &'a Settings,
+    /// From when to when the node is drained, as far as it is known without [the hook](Self::window_of_hook).
+    pub(crate) window: Window,
 }
 
 /// The node that a notice is about, as far as AWS tells: whose instance it is, in which cluster.
@@ -51,54 +53,87 @@ pub(crate) struct Target<'a> {
     pub(crate) cluster: &'a ClusterName,
 }
 
-impl Attempt<'_> {
-    /// Until when the notice is worked on.
-    pub(crate) fn limits(&self) -> Limits {
-        Limits::of(self.notice, self.action.as_ref().map(|action| action.waits), self.settings)
+/// From when to when a node is drained: within this invocation, by the notice's own clock.
+fn window(notice: &Notice, history: &History, invocation: &Invocation, settings: &Settings, limits: Limits) -> Window {
+    let clock = invocation.clock;
+    let least = match notice.deadline {
+        Deadline::Hard(_) | Deadline::Unknown | Deadline::Open => LEAST_WINDOW,
+        Deadline::HeldByHook => LEAST_WINDOW_OF_A_HOOK,
+    };
+    // A notice that is ahead of our clock was not sent later than now: it is the clock that is slow.
+    let slow_by = notice.time.duration_since(clock.started()).max(SignedDuration::ZERO);
+    let limit = limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
+    let over = is_past_deadline(notice, invocation).then_some(limit);
+    let limit = over.map_or(limit, |over| over.saturating_add(GONE_WITHIN).unwrap_or(Timestamp::MAX));
+    let limit = clock.instant(limit.max(clock.started() + least));
+    let instance_goes = match notice.deadline {
+        // It may be over by now: nobody says that the instance goes.
+        Deadline::Unknown if notice.kind == Kind::Maintenance => Termination::Unknown,
+        Deadline::Unknown => Termination::Soon { respected_until: clock.instant(notice.time + RESPECTED_FOR) },
+        Deadline::Hard(_) => match over {
+            Some(over) => Termination::Soon { respected_until: clock.instant(over) },
+            None => Termination::At(limit),
+        },
+        Deadline::HeldByHook => Termination::AtTheLatest(limit),
+        Deadline::Open => Termination::Unknown,
+    };
+    // The invocation, and earlier ones, may have begun before a planned drain was to begin.
+    let began = history.began().unwrap_or(clock.started()).max(begins(notice, settings));
+    Window {
+        start: clock.instant(began),
+        end: limit.min(invocation.drains_until()),
+        instance_goes,
+        margin: MARGIN,
+        detaching: limits.detaching,
+        dead_since: None,
+    }
+}
+
+fn is_past_deadline(notice: &Notice, invocation: &Invocation) -> bool {
+    matches!(notice.deadline, Deadline::Hard(at) if at <= invocation.clock.started())
+}
+
+impl<'a> Attempt<'a> {
+    /// A notice in its invocation.
+    pub(crate) fn new(
+        notice: &'a Notice,
+        history: &'a History,
+        invocation: &'a Invocation,
+        action: Option<LifecycleAction<'a>>,
+        settings: &'a Settings,
+    ) -> Self {
+        let mut window = window(notice, history, invocation, settings, Limits::of(notice, None, settings));
+        if action.is_some() {
+            // Nothing is forced until the hook is known.
+            window.instance_goes = Termination::Unknown;
+        }
+        Self { notice, history, invocation, action, settings, window }
     }
 
-    /// From when to when the node is drained: within this invocation, by the notice's own clock.
-    pub(crate) fn window(&self) -> Window {
-        let clock = self.invocation.clock;
-        let least = match self.notice.deadline {
-            Deadline::Hard(_) | Deadline::Unknown | Deadline::Open => LEAST_WINDOW,
-            Deadline::HeldByHook => LEAST_WINDOW_OF_A_HOOK,
-        };
-        // A notice that is ahead of our clock was not sent later than now: it is the clock that is slow.
-        let slow_by = self.notice.time.duration_since(clock.started()).max(SignedDuration::ZERO);
-        let limits = self.limits();
-        let limit = limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
-        let over = self.is_past_deadline().then_some(limit);
-        let limit = over.map_or(limit, |over| over.saturating_add(GONE_WITHIN).unwrap_or(Timestamp::MAX));
-        let limit = clock.instant(limit.max(clock.now() + least));
-        let instance_goes = match self.notice.deadline {
-            // It may be over by now: nobody says that the instance goes.
-            Deadline::Unknown if self.notice.kind == Kind::Maintenance => Termination::Unknown,
-            Deadline::Unknown => Termination::Soon { respected_until: clock.instant(self.notice.time + RESPECTED_FOR) },
-            Deadline::Hard(_) => match over {
-                Some(over) => Termination::Soon { respected_until: clock.instant(over) },
-                None => Termination::At(limit),
-            },
-            Deadline::HeldByHook if self.is_kept() => Termination::Unknown,
-            Deadline::HeldByHook => Termination::AtTheLatest(limit),
-            Deadline::Open => Termination::Unknown,
-        };
-        // Earlier invocations may have ended before a planned drain was to begin.
-        let began = self.history.began().map(|began| began.max(begins(self.notice, self.settings)));
-        Window {
-            start: began.map_or_else(Instant::now, |began| clock.instant(began)),
-            end: limit.min(self.invocation.drains_until()),
-            instance_goes,
-            margin: MARGIN,
-            detaching: limits.detaching,
-            dead_since: None,
+    /// Until when the notice is worked on.
+    pub(crate) fn limits(&self) -> Limits {
+        let timeouts = self.action.as_ref().and_then(LifecycleAction::known_timeouts);
+        Limits::of(self.notice, timeouts, self.settings)
+    }
+
+    /// Asks Auto Scaling how long the lifecycle action waits, and whether its group keeps an instance whose pods cannot leave.
+    /// The second answer is asked for until pods may be forced. Returns the window, which is never wider than before.
+    pub(crate) async fn window_of_hook(&self) -> Window {
+        let Some(action) = &self.action else { return self.window };
+        action.timeouts().await;
+        let window = window(self.notice, self.history, self.invocation, self.settings, self.limits());
+        if self.notice.kind == Kind::Terminate {
+            let forced_from = window.half().unwrap_or(window.end).min(window.end);
+            action.look_up_retention(forced_from).await;
         }
+        let instance_goes = if self.is_kept() { Termination::Unknown } else { window.instance_goes };
+        Window { end: window.end.min(self.window.end), instance_goes, ..window }
     }
 
     /// Whether the instance was to go before the invocation began. Nobody says how long it stays since then: no pod is given
     /// less than its own grace.
     pub(crate) fn is_past_deadline(&self) -> bool {
-        matches!(self.notice.deadline, Deadline::Hard(at) if at <= self.invocation.clock.started())
+        is_past_deadline(self.notice, self.invocation)
     }
 
     /// Whether only the invocation's time is up, and not the notice's.
@@ -118,13 +153,6 @@ impl Attempt<'_> {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Asks whether the group of a terminate action keeps an instance whose pods cannot leave.
-    pub(crate) async fn look_up_retention(&self) {
-        if let (Kind::Terminate, Some(action)) = (self.notice.kind, &self.action) {
-            action.look_up_retention().await;
-        }
-    }
-
     /// Whether the instance stays if its pods cannot leave, as far as that was asked.
     pub(crate) fn is_kept(&self) -> bool {
         self.action.as_ref().is_some_and(LifecycleAction::is_kept)
@@ -133,10 +161,7 @@ impl Attempt<'_> {
     /// Does something, and keeps the lifecycle action waiting meanwhile.
     pub(crate) async fn hold_action_during<T>(&self, doing: impl Future<Output = T>) -> T {
         let Some(action) = &self.action else { return doing.await };
-        match select(pin!(doing), pin!(action.hold())).await {
-            Either::Left((done, _)) => done,
-            Either::Right(((), doing)) => doing.await,
-        }
+        beside(doing, action.hold()).await
     }
 
     /// Ends when the lifecycle action waits no longer; never, if there is none.
@@ -159,6 +184,14 @@ impl Attempt<'_> {
     pub(crate) fn heartbeats(&self) -> Vec<Timestamp> {
         let sent = self.action.as_ref().map(LifecycleAction::held_at).unwrap_or_default();
         sent.into_iter().map(|at| self.invocation.clock.at(at)).collect()
+    }
+}
+
+/// Does something, and something else beside it for as long as that takes.
+pub(crate) async fn beside<T>(doing: impl Future<Output = T>, other: impl Future) -> T {
+    match select(pin!(doing), pin!(other)).await {
+        Either::Left((done, _)) => done,
+        Either::Right((_, doing)) => doing.await,
     }
 }
 
@@ -209,7 +242,7 @@ mod tests {
 
     use super::*;
     use crate::test_support::at;
-    use crate::test_support::aws::{heartbeat, hook_described};
+    use crate::test_support::aws::{group_described, heartbeat, hook_described, hook_described_for};
     use crate::test_support::context::{Case, TestContext};
 
     #[tokio::test(start_paused = true)]
@@ -217,9 +250,23 @@ mod tests {
         let context = TestContext::new(&[], [], []);
         let (shut_down, maintained) =
             (Case::of(Kind::ShuttingDown, Deadline::Unknown), Case::of(Kind::Maintenance, Deadline::Unknown));
-        let goes = shut_down.attempt(&context).await.window().instance_goes;
+        let goes = shut_down.attempt(&context).await.window.instance_goes;
         assert_eq!(goes, Termination::Soon { respected_until: Instant::now() + Duration::from_mins(2) });
-        assert_eq!(maintained.attempt(&context).await.window().instance_goes, Termination::Unknown);
+        assert_eq!(maintained.attempt(&context).await.window.instance_goes, Termination::Unknown);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn window_of_a_hook_is_tightened_and_never_moves() {
+        // Three seconds a hundred times, and five for the answer.
+        let aws = [hook_described_for(3), group_described(false).repeated()];
+        let (context, case) = (TestContext::new(&[], [], aws), Case::held(Kind::Terminate));
+        let (attempt, end) = (case.attempt(&context).await, Instant::now() + Duration::from_secs(295));
+        assert_eq!((attempt.window.instance_goes, end < attempt.window.end), (Termination::Unknown, true));
+        for _ in 0..2 {
+            let window = attempt.window_of_hook().await;
+            assert_eq!((window.instance_goes, window.end), (Termination::AtTheLatest(end), end));
+            sleep(Duration::from_mins(10)).await;
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -267,7 +314,7 @@ mod tests {
     async fn of_a_hook_that_has_waited_for_too_long_the_drain_has_two_seconds() {
         let (context, mut case) = (TestContext::new(&[], [], []), Case::of(Kind::Terminate, Deadline::HeldByHook));
         case.notice.time = at("1969-12-24T00:00:00Z");
-        let end = case.attempt(&context).await.window().end;
+        let end = case.attempt(&context).await.window.end;
         assert_eq!(case.invocation.clock.at(end), at("1970-01-01T00:00:02Z"));
     }
 }

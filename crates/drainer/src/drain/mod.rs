@@ -31,7 +31,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{FusedFuture, LocalBoxFuture};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use spillway_core::clock::Clock;
@@ -72,7 +72,6 @@ const HEAD_START: Duration = Duration::from_secs(3);
 /// The drain of one claimed node.
 pub(crate) struct Drain<'a> {
     node: &'a ClaimedNode,
-    window: Window,
     progress: Progress,
     ending: Ending,
     requests: FuturesUnordered<LocalBoxFuture<'a, (PodUid, Answer)>>,
@@ -116,7 +115,6 @@ impl<'a> Drain<'a> {
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {
             node,
-            window,
             progress: Progress::new(&listed.items, returns, window, clock, now + head_start)
                 .with_blockage(history.blockage),
             ending: Ending::after_claim(now),
@@ -132,10 +130,11 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Drains until the node is empty, the window ends, or something is there to `stop` it. Once its first evictions are
-    /// answered, the `side_task` is done beside it, and gets the news that there is.
+    /// Drains until the node is empty, the window ends, or something is there to `stop` it. The `hook` tightens the window. Once
+    /// its first evictions are answered, the `side_task` is done beside it, and gets the news that there is.
     pub(crate) async fn run(
         mut self,
+        mut hook: impl FusedFuture<Output = Window> + Unpin,
         stop: impl Future<Output = StopReason>,
         side_task: &mut SideTask<'_>,
     ) -> DrainReport {
@@ -151,7 +150,7 @@ impl<'a> Drain<'a> {
                 return self.report(end);
             }
             self.watch();
-            let broken_off = match self.next(stop.as_mut(), side_task).await {
+            let broken_off = match self.next(&mut hook, stop.as_mut(), side_task).await {
                 Event::Change => continue,
                 Event::TimeUp => DrainEnd::TimeUp,
                 Event::Stopped(reason) => DrainEnd::Stopped(reason),
@@ -192,10 +191,16 @@ impl<'a> Drain<'a> {
 
     /// Waits for what comes next. What has come is taken before the time is up: in one order, so that a simulation repeats
     /// itself.
-    async fn next(&mut self, stop: Pin<&mut impl Future<Output = StopReason>>, side_task: &mut SideTask<'_>) -> Event {
+    async fn next(
+        &mut self,
+        hook: &mut (impl FusedFuture<Output = Window> + Unpin),
+        stop: Pin<&mut impl Future<Output = StopReason>>,
+        side_task: &mut SideTask<'_>,
+    ) -> Event {
         let watch_due = self.pods.is_none().then_some(self.watch_from);
         let due = self.progress.next_due(Instant::now()).into_iter().chain(watch_due).chain(self.ending.due());
-        let due = due.fold(self.window.end, Instant::min);
+        let end = self.progress.window().end;
+        let due = due.fold(end, Instant::min);
         let is_side_task_due = self.pods.is_some() && (self.ending.end().is_none() || side_task.has_begun());
         tokio::select! {
             biased;
@@ -211,8 +216,9 @@ impl<'a> Drain<'a> {
             }
             (scope, change) = self.budgets.next() => self.progress.budgets_changed(&scope, change, Instant::now()),
             observed = next_observed(&mut self.kubelet) => self.progress.kubelet_seen(observed, Instant::now()),
+            window = &mut *hook, if !hook.is_terminated() => self.progress.tighten(window),
             () = side_task.go_on(), if is_side_task_due => {}
-            () = sleep_until(due) => return if due == self.window.end { Event::TimeUp } else { Event::Change },
+            () = sleep_until(due) => return if due == end { Event::TimeUp } else { Event::Change },
             reason = stop => return Event::Stopped(reason),
         }
         Event::Change
@@ -239,6 +245,7 @@ impl<'a> Drain<'a> {
     fn report(self, end: DrainEnd) -> DrainReport {
         let ended_at = Instant::now();
         DrainReport {
+            window: self.progress.window(),
             blockage: self.progress.published_blockage(),
             pods: self.progress.into_pods(),
             end,

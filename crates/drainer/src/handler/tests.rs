@@ -3,13 +3,14 @@ use serde_json::{Value, json};
 use spillway_core::clock::Clock;
 use spillway_core::invocation::Invocation;
 use spillway_notice::Home;
+use spillway_receipt::LifecycleResult::Continue;
 use spillway_receipt::Receipt;
 use tokio::time::Instant;
 
 use super::handle;
 use crate::failure::Failure;
 use crate::receipt::Ending;
-use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
+use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
 use crate::test_support::aws::{
     completed, described, ec2_error, group_described, heartbeat, hook_described, invoked, query_error, scheduled,
 };
@@ -75,6 +76,13 @@ async fn an_event_that_cannot_be_read_is_a_failure_that_costs_no_call() {
     assert_eq!(failure.error_type(), "UnreadableNotice");
 }
 
+fn maintenance_at_00_11_30() -> Value {
+    let mut maintenance = event("health-scheduled-maintenance", "unused");
+    maintenance["detail"]["startTime"] = json!("Thu, 1 Jan 1970 00:11:30 GMT");
+    maintenance["detail"]["affectedEntities"] = json!([{"entityValue": NODE, "status": "PENDING"}]);
+    maintenance
+}
+
 #[tokio::test(start_paused = true)]
 async fn maintenance_in_two_minutes_is_waited_for_without_a_schedule() {
     let mut opted_out = node();
@@ -82,14 +90,37 @@ async fn maintenance_in_two_minutes_is_waited_for_without_a_schedule() {
     // The pace looks at the node, and so does the claim.
     let looks = [(); 2].map(|()| call(format!("GET {NODE_PATH}")).says(200, opted_out.clone()));
     let lead = [("SPILLWAY_MAINTENANCE_LEAD_S", "600")];
-    let context = TestContext::new(&lead, looks, [described("running", &OURS)]);
-    let mut maintenance = event("health-scheduled-maintenance", "unused");
-    maintenance["detail"]["startTime"] = json!("Thu, 1 Jan 1970 00:11:30 GMT");
-    maintenance["detail"]["affectedEntities"] = json!([{"entityValue": NODE, "status": "PENDING"}]);
+    let aws = [described("running", &OURS), scheduled_events("scheduled reboot")];
+    let context = TestContext::new(&lead, looks, aws);
+    let maintenance = maintenance_at_00_11_30();
     let (invocation, began) = (invocation(900, &maintenance), Instant::now());
     let receipt = handle(&context, maintenance, &invocation).await.unwrap();
     assert_eq!(receipt.ending, Some(Ending::Ignored), "{}", receipt.reason);
     assert_eq!(began.elapsed().as_secs(), 90);
+}
+
+/// EC2 is asked for the instance's events, and names one of 00:11:30.
+fn scheduled_events(description: &str) -> Expected {
+    let event = format!(
+        "<item><instanceEventId>e-1</instanceEventId><code>system-reboot</code><description>{description}</description>\
+         <notBefore>1970-01-01T00:11:30Z</notBefore></item>"
+    );
+    let status = format!("<item><instanceId>{NODE}</instanceId><eventsSet>{event}</eventsSet></item>");
+    let answer = format!("<instanceStatusSet>{status}</instanceStatusSet>");
+    call("DescribeInstanceStatus")
+        .says(200, format!("<DescribeInstanceStatusResponse>{answer}</DescribeInstanceStatusResponse>"))
+}
+
+/// Any request to the API server would fail the test.
+#[tokio::test(start_paused = true)]
+async fn maintenance_called_off_during_the_sleep_drains_no_node() {
+    let lead = [("SPILLWAY_MAINTENANCE_LEAD_S", "600")];
+    let aws = [described("running", &OURS), scheduled_events("[Canceled] scheduled reboot")];
+    let context = TestContext::new(&lead, [], aws);
+    let maintenance = maintenance_at_00_11_30();
+    let invocation = invocation(900, &maintenance);
+    let receipt = handle(&context, maintenance, &invocation).await.unwrap();
+    assert_eq!((receipt.ending, receipt.node), (Some(Ending::Ignored), None), "{}", receipt.reason);
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,6 +252,29 @@ async fn a_hook_is_held_from_before_the_cordon() {
     assert_eq!(receipt.ending, Some(Ending::Done));
 }
 
+/// Any request to the API server would fail the test.
+#[tokio::test(start_paused = true)]
+async fn launch_hook_into_a_warm_pool_is_completed_at_once() {
+    let answered = [heartbeat().perhaps(), completed("CONTINUE").at_any_time()];
+    let aws = [hook_described(), described("running", &OURS)].into_iter().chain(answered);
+    let context = TestContext::new(&[("SPILLWAY_LAUNCH", "ABANDON")], [], aws);
+    let launch = event("launch-into-warm-pool", "EC2InstanceId");
+    let invocation = invocation(900, &launch);
+    let receipt = handle(&context, launch, &invocation).await.unwrap();
+    assert_eq!((receipt.ending, receipt.decision), (Some(Ending::Ignored), Some("complete".into())));
+    assert_eq!(receipt.hook.unwrap().result, Some(Continue));
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_destination_of_a_hook_is_a_warning_without_a_call() {
+    let mut terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    terminate["detail"]["Destination"] = json!("Moon");
+    let context = TestContext::new(&[], [], []);
+    let invocation = invocation(900, &terminate);
+    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    assert_eq!((receipt.ending, receipt.warnings), (Some(Ending::Ignored), vec![receipt.reason]));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_notice_of_a_time_that_aws_gives_none_is_ignored_before_anything_is_asked() {
     for time in ["1970-01-01T00:06:00Z", "1969-12-31T21:00:00Z"] {
@@ -231,6 +285,35 @@ async fn a_notice_of_a_time_that_aws_gives_none_is_ignored_before_anything_is_as
         let receipt = handle(&context, spot, &invocation).await.unwrap();
         assert_eq!(receipt.ending, Some(Ending::Ignored), "{time}");
     }
+}
+
+/// Completing the hook would fail the test.
+#[tokio::test(start_paused = true)]
+async fn hook_is_held_while_ec2_is_silent_and_no_node_is_found() {
+    let no_node = |path: &str| call(format!("GET {path}")).says(404, status(404, "NotFound", "nodes"));
+    let api = [no_node(NODE_PATH), no_node(&format!("{NODE_PATH}.ec2.internal"))];
+    let api = api.into_iter().chain([call("GET /api/v1/nodes").says(200, list("Node", &[]))]);
+    let down = call("DescribeInstances").says(500, ec2_error("InternalError", "why")).repeated();
+    let held = [heartbeat(), heartbeat(), invoked()].map(Expected::at_any_time);
+    let aws = [down, hook_described()].into_iter().chain(held);
+    let context = TestContext::new(&[("SPILLWAY_CLUSTERS", "prod")], api, aws);
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(100, &terminate);
+    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Continued), "{}", receipt.reason);
+}
+
+/// Auto Scaling never says how long the hook waits.
+#[tokio::test(start_paused = true)]
+async fn silent_auto_scaling_does_not_hold_up_the_claim() {
+    let (silent, cordon) = (call("DescribeLifecycleHooks").at_any_time(), claim().says(200, node()));
+    let settings = [("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "terminate")];
+    let aws = [described("running", &OURS), silent, completed("CONTINUE").at_any_time()];
+    let (context, began) = (TestContext::new(&settings, [cordon], aws), Instant::now());
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(900, &terminate);
+    handle(&context, terminate, &invocation).await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 0);
 }
 
 /// A hook's notice whose minute passes while the API server is busy, in an invocation of so many seconds; and what follows at AWS.

@@ -16,7 +16,7 @@ use spillway_core::drain::request::Method;
 use spillway_core::drain::tier::Tier;
 use spillway_core::instance::{Instance, InstanceState};
 use spillway_core::outcome::{DrainOutcome, Outcome, not_yet};
-use spillway_notice::continued::Earlier;
+use spillway_notice::continued::{Earlier, History};
 use spillway_notice::{Deadline, Home, Hook, InstanceId, Kind, Notice};
 use spillway_settings::LifecycleResult;
 
@@ -57,7 +57,10 @@ pub(super) fn gone() -> PodState {
 /// A drain that has just ended so.
 pub(super) fn drain_report(pods: BTreeMap<PodUid, Tracked>, end: DrainEnd) -> DrainReport {
     let now = tokio::time::Instant::now();
-    DrainReport { pods, blockage: None, end, over_at: now, ended_at: now, blind: None }
+    let instance_goes = Termination::Unknown;
+    let (margin, detaching) = (Duration::ZERO, Duration::ZERO);
+    let window = Window { start: now, end: now, instance_goes, margin, detaching, dead_since: None };
+    DrainReport { pods, window, blockage: None, end, over_at: now, ended_at: now, blind: None }
 }
 
 fn invocation() -> Invocation {
@@ -117,7 +120,7 @@ pub(super) fn story() -> (Notice, Record) {
         claim: Some(claim(How::First)),
         ..Record::default()
     };
-    record.drained(&report, |_| 9_000);
+    record.drained(&report, &History::of(Value::Null), |_| 9_000);
     (notice, record)
 }
 
@@ -286,7 +289,7 @@ async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one
             clean("not_a_node", None),
         ];
         let report = drain_report(pods.into(), DrainEnd::TimeUp);
-        story.1.drained(&report, |_| 9_000);
+        story.1.drained(&report, &History::of(Value::Null), |_| 9_000);
         let receipt = receipt_of(&story, Err(&pods_lost()));
         let line: Value = serde_json::from_str(&metrics::line(&receipt, after(9_060)).unwrap()).unwrap();
         ["PodsClean", "PodsFullGrace", "PodsLost"].map(|metric| line[metric].as_u64().unwrap())

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use spillway_core::drain::dry_run::{PodPreview, Predicted, Preview};
+use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::pod::blocker::Blocker;
 use spillway_core::drain::pod::{PodState, RequestedBy, Tracked};
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::drain::request::Method;
+use spillway_notice::continued::History;
 use spillway_receipt::{Fate, PodRecord};
 use tokio::time::Instant;
 
@@ -17,16 +19,30 @@ use super::record::Record;
 const ANOTHER: &str = "another notice's drain or a person";
 
 impl Record {
-    /// Notes what became of a drain's pods; `ms` says how long after the notice an instant was.
-    pub(crate) fn drained(&mut self, report: &DrainReport, ms: impl Fn(Instant) -> i64) {
+    /// Notes what became of a drain's pods, and of those that left before it; `ms` says how long after the notice an instant was.
+    pub(crate) fn drained(&mut self, report: &DrainReport, history: &History, ms: impl Fn(Instant) -> i64) {
         let blind = report.blind.as_deref();
         self.pods = report.pods.iter().map(|(uid, pod)| of_drain(uid.0.clone(), pod, &ms, blind)).collect();
         if report.end == DrainEnd::Stopped(StopReason::GivenBack) {
             self.pods.iter_mut().for_each(may_stay);
         }
+        let seen = |pod: &PodRecord| report.pods.contains_key(&PodUid(pod.uid.clone()));
+        let left = history.remaining.iter().filter(|pod| !seen(pod));
+        self.pods.extend(left.map(|pod| unseen(pod, Fate::Clean, "it left between two invocations")));
         let followed = report.pods.iter().filter_map(|(uid, pod)| Some((uid.0.clone(), pod.history.followed?)));
         self.followed = followed.collect();
     }
+
+    /// Notes that a lifecycle hook was over before this invocation listed the pods that an earlier one had left.
+    pub(crate) fn lost_unseen(&mut self, history: &History) {
+        let why = "its lifecycle hook was over before a later invocation looked at it";
+        self.pods = history.remaining.iter().map(|pod| unseen(pod, Fate::Lost, why)).collect();
+    }
+}
+
+/// The record of a pod that an earlier invocation left.
+fn unseen(pod: &PodRecord, fate: Fate, why: &str) -> PodRecord {
+    PodRecord { fate, why: Some(why.to_owned()), ..pod.clone() }
 }
 
 /// The records of a dry run's pods.

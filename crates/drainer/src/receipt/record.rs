@@ -1,6 +1,7 @@
 //! What has been done about a notice so far, as plain data: also when it fails half way. The receipt is made from it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::{Timestamp, Unit};
 use kube::Client;
@@ -11,7 +12,7 @@ use spillway_core::drain::pod::RequestedBy;
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::Claim;
-use spillway_notice::continued::PublishedBlockage;
+use spillway_notice::continued::{History, PublishedBlockage};
 use spillway_notice::{Hook, Notice};
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
 
@@ -120,6 +121,16 @@ impl Record {
         }
         self.claim = Some(claim.clone());
         self.client = Some(client.clone());
+    }
+
+    /// The pods that are left for a later invocation: those of an earlier one, if this one has listed none.
+    pub(crate) fn remaining(&self, history: &History) -> Vec<PodRecord> {
+        if self.pods.is_empty() {
+            return history.remaining.clone();
+        }
+        let left = self.pods.iter().filter(|pod| matches!(pod.fate, Fate::Lost | Fate::Remaining));
+        let grace = |pod: &PodRecord| Duration::from_secs(pod.grace_s);
+        left.map(|pod| PodRecord::of(pod.pod.clone(), pod.uid.clone(), Fate::Remaining, grace(pod))).collect()
     }
 
     /// An invocation in short, until now, for those that go on with the notice.

@@ -20,14 +20,14 @@ pub(crate) fn described(state: &str, tags: &[(&str, &str)]) -> Expected {
     call("DescribeInstances").says(200, instances(&instance))
 }
 
-/// Auto Scaling is asked for the hook, which waits for 300 s after each heartbeat.
+/// Auto Scaling is asked for the hook, which waits for 300 s after each heartbeat, beside all else.
 pub(crate) fn hook_described() -> Expected {
     hook_described_for(300)
 }
 
 /// The same with that timeout in seconds.
 pub(crate) fn hook_described_for(timeout: u64) -> Expected {
-    call("DescribeLifecycleHooks").says(200, hooks(timeout, 100 * timeout))
+    call("DescribeLifecycleHooks").says(200, hooks(timeout, 100 * timeout)).perhaps()
 }
 
 /// Auto Scaling is asked for the hook's group, while the node is claimed.

@@ -76,10 +76,14 @@ impl Case {
     pub(crate) async fn attempt<'a>(&'a self, context: &'a Context) -> Attempt<'a> {
         let Self { notice, history, invocation, .. } = self;
         let action = match our_hook(notice, &context.settings) {
-            Some(hook) => Some(LifecycleAction::look_up(&context.autoscaling, hook, &notice.instance).await),
+            Some(hook) => {
+                let action = LifecycleAction::new(&context.autoscaling, hook, &notice.instance, history.is_kept);
+                action.timeouts().await;
+                Some(action)
+            }
             None => None,
         };
-        Attempt { notice, history, invocation, action, settings: &context.settings }
+        Attempt::new(notice, history, invocation, action, &context.settings)
     }
 
     /// The node that it is about.

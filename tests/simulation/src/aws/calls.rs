@@ -35,6 +35,9 @@ impl Aws {
     pub(crate) fn answer(&mut self, by: AttemptId, call: &AwsCall) -> (AwsAnswer, Effects) {
         let answer = match (call.name.as_str(), call.name.split_once(' ')) {
             ("DescribeInstances", _) => self.describe(call.parameter("InstanceId.1").unwrap_or_default()),
+            ("DescribeInstanceStatus", _) => {
+                self.scheduled_events(call.parameter("Filter.2.Value.1").unwrap_or_default())
+            }
             ("DescribeLifecycleHooks", _) => {
                 let timeout = self.plan.hook_timeout.as_secs();
                 (200, hooks(timeout, timeout * 100))
@@ -55,6 +58,19 @@ impl Aws {
             (name, _) => panic!("nobody answers {name}: {}", call.body),
         };
         (answer, mem::take(&mut self.effects))
+    }
+
+    /// The maintenance of an instance that was called off: EC2 keeps it in its list.
+    fn scheduled_events(&self, id: &str) -> AwsAnswer {
+        let event = self.called_off.get(id).map_or_else(String::new, |starts| {
+            format!(
+                "<item><instanceId>{id}</instanceId><eventsSet><item><instanceEventId>e-{id}</instanceEventId>\
+                 <code>system-reboot</code><description>[Canceled] maintenance</description>\
+                 <notBefore>{starts}</notBefore></item></eventsSet></item>"
+            )
+        });
+        let answer = format!("<instanceStatusSet>{event}</instanceStatusSet>");
+        (200, format!("<DescribeInstanceStatusResponse>{answer}</DescribeInstanceStatusResponse>"))
     }
 
     /// What EC2 says of an instance: what was so a while ago.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::{AfterHook, Aws, AwsEvent, Notice};
@@ -39,7 +39,8 @@ impl Aws {
             }
             Cause::ShutDown => self.terminate(&id, delay),
             Cause::Maintenance { starts_after, reboots, called_off_after } => {
-                let maintenance = self.maintenance(&id, starts_after, reboots);
+                let starts = self.clock.second() + SignedDuration::try_from(starts_after).unwrap_or_default();
+                let maintenance = maintenance(&id, starts, reboots);
                 let notice = |status: &str| {
                     let mut detail = maintenance.clone();
                     detail["statusCode"] = json!(status);
@@ -47,21 +48,23 @@ impl Aws {
                 };
                 self.notify(&notice("upcoming"));
                 match called_off_after.filter(|called_off| *called_off < starts_after) {
-                    Some(after) => self.effects.after(after, AwsEvent::Notifies(notice("closed"))),
+                    Some(after) => {
+                        let notice = notice("closed");
+                        self.effects.after(after, AwsEvent::CallsOff { id, starts, notice });
+                    }
                     None if reboots => self.effects.after(starts_after, AwsEvent::Reboots { id }),
                     None => self.effects.after(starts_after, AwsEvent::Terminates { id, delay }),
                 }
             }
         }
     }
+}
 
-    /// What AWS Health says of a maintenance, but for its status.
-    fn maintenance(&self, id: &str, after: Duration, reboots: bool) -> serde_json::Value {
-        let starts = self.clock.second() + SignedDuration::try_from(after).unwrap_or_default();
-        let what = if reboots { "AWS_EC2_INSTANCE_REBOOT" } else { "AWS_EC2_INSTANCE_RETIREMENT" };
-        json!({"eventArn": format!("arn:aws:health:us-east-1::event/{what}_{id}"), "service": "EC2",
-            "eventTypeCode": format!("{what}_SCHEDULED"), "eventTypeCategory": "scheduledChange",
-            "startTime": starts.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string(),
-            "affectedEntities": [{"entityValue": format!("arn:aws:ec2:us-east-1:1:instance/{id}")}]})
-    }
+/// What AWS Health says of a maintenance, but for its status.
+fn maintenance(id: &str, starts: Timestamp, reboots: bool) -> serde_json::Value {
+    let what = if reboots { "AWS_EC2_INSTANCE_REBOOT" } else { "AWS_EC2_INSTANCE_RETIREMENT" };
+    json!({"eventArn": format!("arn:aws:health:us-east-1::event/{what}_{id}"), "service": "EC2",
+        "eventTypeCode": format!("{what}_SCHEDULED"), "eventTypeCategory": "scheduledChange",
+        "startTime": starts.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string(),
+        "affectedEntities": [{"entityValue": format!("arn:aws:ec2:us-east-1:1:instance/{id}")}]})
 }

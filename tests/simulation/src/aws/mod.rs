@@ -15,7 +15,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use spillway_drainer::doubles::REGION;
 
@@ -43,6 +43,8 @@ pub(crate) struct Aws {
     instances: BTreeMap<String, Instance>,
     actions: BTreeMap<String, Action>,
     schedules: BTreeMap<String, Schedule>,
+    /// When the maintenance of an instance was to start that was called off.
+    called_off: BTreeMap<String, Timestamp>,
     last_event: u32,
     last_schedule: u32,
 }
@@ -58,6 +60,12 @@ pub(crate) enum AwsEvent {
     },
     Interrupts(Interruption),
     Notifies(Notice),
+    /// The maintenance of an instance that was to start then is called off, with that notice.
+    CallsOff {
+        id: String,
+        starts: Timestamp,
+        notice: Notice,
+    },
     Terminates {
         id: String,
         delay: Duration,
@@ -125,6 +133,7 @@ impl Aws {
             instances: BTreeMap::new(),
             actions: BTreeMap::new(),
             schedules: BTreeMap::new(),
+            called_off: BTreeMap::new(),
             last_event: 0,
             last_schedule: 0,
         }
@@ -136,6 +145,10 @@ impl Aws {
             AwsEvent::Launches { id, node, dns_name } => self.launch(id, node, dns_name),
             AwsEvent::Interrupts(interruption) => self.interrupt(&interruption),
             AwsEvent::Notifies(notice) => self.notify(&notice),
+            AwsEvent::CallsOff { id, starts, notice } => {
+                self.called_off.insert(id, starts);
+                self.notify(&notice);
+            }
             AwsEvent::Terminates { id, delay } => self.terminate(&id, delay),
             AwsEvent::Ends { id, delay } => self.end(id, delay),
             AwsEvent::Stops { id, starts_after, delay } => self.stop(&id, starts_after, delay),

@@ -49,7 +49,10 @@ fn only_the_clusters_that_are_named_are_acted_on() {
 fn tags_that_name_two_clusters_are_refused() {
     let tagged = tagged(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
     let WhoseCluster::Ambiguous(refusal) = cluster_of(&tagged, &settings(&[])) else { panic!("it is in one") };
-    assert_eq!(refusal.to_string(), "the tags of instance i-0123456789abcdef0 name several clusters: a, b; leave one");
+    assert_eq!(
+        refusal.to_string(),
+        "the tags of instance i-0123456789abcdef0 name several clusters: a, b; name the cluster in Clusters, or leave one tag"
+    );
 }
 
 #[test]
@@ -73,24 +76,32 @@ fn what_nothing_follows_from_is_ruled_out_before_anything_is_asked_of_aws() {
 
 #[test]
 fn a_node_stands_for_its_instance_if_that_goes_soon_and_no_tag_of_ec2_is_asked_for() {
-    let may = |kind, deadline, variables: &[(&str, &str)]| {
-        may_be_identified_by_node(&test_support::notice(kind, deadline), &settings(variables))
+    let may_after = |age_s, kind, deadline, variables: &[(&str, &str)]| {
+        let notice = test_support::notice(kind, deadline);
+        may_be_identified_by_node(&notice, &settings(variables), notice.time + SignedDuration::from_secs(age_s))
     };
-    let hard = Deadline::Hard(Timestamp::UNIX_EPOCH);
-    assert!(may(Kind::Spot, hard, &[]));
-    assert!(!may(Kind::Spot, hard, &[("SPILLWAY_MANAGED_TAG", "drains")]));
+    let may = |kind, deadline, variables: &[(&str, &str)]| may_after(0, kind, deadline, variables);
+    let (hard, held) = (Deadline::Hard(Timestamp::UNIX_EPOCH), Deadline::HeldByHook);
+    for (kind, deadline) in [(Kind::Spot, hard), (Kind::Terminate, held), (Kind::Stopping, Deadline::Unknown)] {
+        assert!(may(kind, deadline, &[]), "{kind:?}");
+        assert!(!may(kind, deadline, &[("SPILLWAY_MANAGED_TAG", "drains")]), "{kind:?}");
+    }
+    assert!(!may(Kind::Terminate, held, &[("SPILLWAY_HOOK_GROUP_TAG", "drains=yes")]), "EC2 knows the group");
+    assert!(!may_after(61, Kind::ShuttingDown, Deadline::Unknown, &[]), "it may run again");
     assert!(!may(Kind::Maintenance, hard, &[]), "it begins later");
     assert!(!may(Kind::Rebalance, Deadline::Open, &[]), "it may stay");
-    assert!(!may(Kind::Terminate, Deadline::HeldByHook, &[]), "a hook holds it");
+    assert!(!may(Kind::Launch, held, &[]), "it comes");
 }
 
 #[test]
 fn a_receipt_names_each_decision() {
     let later = Decision::Postpone(Timestamp::UNIX_EPOCH);
-    let all = [Decision::Drain, Decision::Cordon, Decision::AwaitReady, Decision::Undo, Decision::OutOfService];
-    let all = all.into_iter().chain([Decision::NodeClaim, later, Decision::Ignore(Reason::AutoMode)]);
+    let all = [Decision::Drain, Decision::Cordon, Decision::AwaitReady, Decision::Complete, Decision::Undo];
+    let all =
+        all.into_iter().chain([Decision::OutOfService, Decision::NodeClaim, later, Decision::Ignore(Reason::AutoMode)]);
     let names: Vec<_> = all.map(|decision| decision.as_str()).collect();
-    let expected = ["drain", "cordon", "await-ready", "uncordon", "out-of-service", "nodeclaim", "postpone", "ignore"];
+    let expected =
+        ["drain", "cordon", "await-ready", "complete", "uncordon", "out-of-service", "nodeclaim", "postpone", "ignore"];
     assert_eq!(names, expected);
 }
 

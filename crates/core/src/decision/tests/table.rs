@@ -35,6 +35,7 @@ fn word(decision: &Decision) -> &'static str {
         Decision::Drain => "drain",
         Decision::Cordon => "cordon",
         Decision::AwaitReady => "complete when Ready",
+        Decision::Complete => "complete at once",
         Decision::Undo => "undo",
         Decision::OutOfService => "out of service",
         Decision::NodeClaim => "delete the NodeClaim",

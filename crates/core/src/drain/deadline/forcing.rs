@@ -81,7 +81,8 @@ impl Window {
         Some(in_time.min(self.last_safe_moment(grace)?).max(self.start))
     }
 
-    fn half(&self) -> Option<Instant> {
+    /// Half of the window, if the instance goes at a known time: before, nothing is forced on a node that answers.
+    pub fn half(&self) -> Option<Instant> {
         Some(self.start + self.instance_goes.latest()?.saturating_duration_since(self.start) / 2)
     }
 }

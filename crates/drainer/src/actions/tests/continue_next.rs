@@ -1,9 +1,12 @@
+use std::time::Duration;
+
 use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
 
 use crate::actions::continue_next::continue_next;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
+use crate::receipt::{Fate, PodRecord};
 use crate::test_support::aws::{INVOKE, heartbeat, hook_described, invoked, json_error, query_error, waits_no_more};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
@@ -29,6 +32,21 @@ async fn what_is_left_goes_to_the_next_invocation_with_what_this_one_was() {
     let event = invoked().with("r-1").with("e-1");
     let (outcome, hook) = invoked_next(Case::spot(), [event]).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
+}
+
+#[tokio::test(start_paused = true)]
+async fn next_invocation_gets_the_pods_that_remain() {
+    let left = r#""remaining":[{"pod":"shop/b","uid":"uid-b","fate":"remaining","grace_s":30"#;
+    let pod =
+        |name: &str, fate| PodRecord::of(format!("shop/{name}"), format!("uid-{name}"), fate, Duration::from_secs(30));
+    let listed = || vec![pod("a", Fate::Clean), pod("b", Fate::Lost)];
+    for (pods, before) in [(listed(), Vec::new()), (Vec::new(), vec![pod("b", Fate::Remaining)])] {
+        let (context, mut case) = (TestContext::new(&[], [], [invoked().with(left)]), Case::spot());
+        case.history.remaining = before;
+        let mut record = Record { pods, ..Record::default() };
+        let attempt = case.attempt(&context).await;
+        continue_next(&context, &attempt, &unfinished(), &mut record).await.unwrap();
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -61,7 +61,8 @@ async fn every_other_decision_is_told_after_a_look_at_the_node() {
         (Decision::Undo, "given node"),
         (Decision::OutOfService, "declared node"),
         (Decision::NodeClaim, "deleted the NodeClaim"),
-        (Decision::AwaitReady, "completed the launch hook"),
+        (Decision::AwaitReady, "completed the launch hook as soon"),
+        (Decision::Complete, "completed the launch hook at once"),
     ];
     for (decision, would) in decisions {
         let context = TestContext::new(&DRY, [looked_at()], []);
@@ -107,8 +108,7 @@ async fn a_node_that_is_not_there_is_told_and_its_hook_is_left_waiting() {
         );
         let case = if has_hook { Case::held(Kind::Terminate) } else { Case::spot() };
         let Case { notice, history, invocation, .. } = &case;
-        let settings = &context.settings;
-        let attempt = Attempt { notice, history, invocation, action: None, settings };
+        let attempt = Attempt::new(notice, history, invocation, None, &context.settings);
         let target = case.target(&attempt);
         let outcome = done(dry_run(&context, Decision::Drain, &target, &mut Record::default()).await.unwrap());
         assert_eq!(matches!(outcome, Outcome::WouldHave(_)), has_hook, "{outcome:?}");

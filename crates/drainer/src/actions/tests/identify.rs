@@ -34,7 +34,7 @@ fn with_provider_id(provider_id: &str) -> Value {
 }
 
 async fn identified(context: &TestContext, notice: &Notice) -> Result<Option<Identified>, Failure> {
-    identify(context, notice, Instant::now() + Duration::from_secs(20)).await
+    identify(context, notice, (notice.time, Instant::now() + Duration::from_secs(20))).await
 }
 
 fn by_node(identified: Option<Identified>) -> Instance {
@@ -103,6 +103,16 @@ async fn a_node_of_another_instance_is_not_taken_and_ec2_is_asked_to_the_end() {
     assert!(failure.text().contains("ec2:DescribeInstances"), "{}", failure.text());
 }
 
+#[tokio::test(start_paused = true)]
+async fn node_of_a_hook_or_a_stopping_instance_is_searched() {
+    for case in [Case::held(Kind::Terminate), Case::of(Kind::Stopping, Deadline::Unknown)] {
+        let api = [call(format!("GET {NODE_PATH}")).says(200, node())];
+        let context = TestContext::new(&KNOWN, api, [zone_is_down()]);
+        let instance = by_node(identified(&context, &case.notice).await.unwrap());
+        assert_eq!(instance.private_dns_name.as_deref(), Some(NODE));
+    }
+}
+
 /// Any request to the API server would fail the test.
 #[tokio::test(start_paused = true)]
 async fn where_a_tag_decides_and_where_no_cluster_is_known_only_ec2_is_asked() {
@@ -113,11 +123,19 @@ async fn where_a_tag_decides_and_where_no_cluster_is_known_only_ec2_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_that_runs_is_asked_about_for_half_a_minute() {
-    let throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
-    let context = TestContext::new(&KNOWN, [], [call("DescribeInstances").says(503, throttled).repeated()]);
+async fn running_instance_is_asked_about_for_half_a_minute() {
+    let context = TestContext::new(&KNOWN, [], [zone_is_down()]);
     let (began, in_ten_minutes) = (Instant::now(), Instant::now() + Duration::from_mins(10));
     let notice = Case::of(Kind::Running, Deadline::Open).notice;
-    assert!(identify(&context, &notice, in_ten_minutes).await.is_err());
+    assert!(identify(&context, &notice, (notice.time, in_ten_minutes)).await.is_err());
     assert_eq!(began.elapsed().as_secs(), 30);
+}
+
+/// A second call would fail the test.
+#[tokio::test(start_paused = true)]
+async fn running_instance_is_given_up_at_the_first_throttle() {
+    let throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
+    let context = TestContext::new(&KNOWN, [], [call("DescribeInstances").says(503, throttled)]);
+    let failure = identified(&context, &Case::of(Kind::Running, Deadline::Open).notice).await.unwrap_err();
+    assert_eq!(failure.error_type(), "AwsThrottled");
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use serde_json::Value;
 use spillway_core::drain::deadline::{Deletion, Grace, Termination, Window};
 use spillway_core::drain::report::DrainEnd;
 use spillway_core::drain::request::Method;
 use spillway_core::outcome::Outcome;
-use spillway_notice::continued::PublishedBlockage;
+use spillway_notice::continued::{History, PublishedBlockage};
 use spillway_receipt::Pod;
 use spillway_settings::LifecycleResult;
 
@@ -128,7 +129,7 @@ async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_wa
     let report = drain_report([(uid, cut_short)].into(), DrainEnd::Empty);
     let mut published = ending(Ending::Drained);
     let mut record = Record::default();
-    record.drained(&report, |_| 9_000);
+    record.drained(&report, &History::of(Value::Null), |_| 9_000);
     published.receipt.pods = record.pods.into_iter().map(Pod::AtTheEnd).collect();
     published.followed = record.followed;
     let told = shown(&published);

@@ -1,21 +1,26 @@
 //! How a drain ends that does not end drained.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 use serde_json::json;
 use spillway_core::drain::deadline::Termination;
 use spillway_core::invocation::Invocation;
 use spillway_core::outcome::DrainOutcome;
+use spillway_notice::continued::Earlier;
 use spillway_notice::{Deadline, Kind};
 
-use super::{claim, eviction, gone, leaving, pods, watch};
+use super::{claim, drained, eviction, gone, leaving, pods, watch};
 use crate::actions::drain::drain;
 use crate::failure::Failure;
-use crate::receipt::Counts;
 use crate::receipt::record::{HookStatus, Record};
-use crate::test_support::api_server::{NODE, claimed, list, node, pod};
-use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, scheduled, waits_no_more};
+use crate::receipt::{Counts, Fate, PodRecord};
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, no_volumes, node, pod};
+use crate::test_support::aws::{
+    completed, group_described, heartbeat, hook_described, query_error, scheduled, waits_no_more,
+};
 use crate::test_support::context::{Case, TestContext};
-use crate::test_support::script::call;
+use crate::test_support::script::{Expected, call};
 
 #[tokio::test(start_paused = true)]
 async fn after_a_spot_notice_a_pod_that_has_been_stuck_for_days_is_unconfirmed() {
@@ -108,6 +113,74 @@ async fn the_instance_of_a_group_that_keeps_it_stays_with_the_pods_that_cannot_l
     assert_eq!(failure.error_type(), "InstanceKept");
     assert_eq!(record.window.unwrap().instance_goes, Termination::Unknown, "nothing is forced");
     insta::assert_snapshot!(failure.text());
+}
+
+/// What Auto Scaling says of the group while it is busy.
+fn group_throttled() -> Expected {
+    call("DescribeAutoScalingGroups").says(400, query_error("Throttling", "Rate exceeded"))
+}
+
+/// Drains a pod that does not leave within its hook's minute. The hook gets `ABANDON`, and a deletion would fail the test.
+async fn keeps_its_instance(was_kept: bool, group: impl IntoIterator<Item = Expected>) {
+    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
+    let api = [claim(), pods(&["a"]), eviction("a"), watch().streams(&[leaving("a")]), looked_at];
+    let aws = [hook_described()].into_iter().chain(group).chain([completed("ABANDON")]);
+    let context = TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], api, aws);
+    let (mut case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    case.history.is_kept = was_kept;
+    let attempt = case.attempt(&context).await;
+    let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
+    assert_eq!(failure.error_type(), "InstanceKept");
+    assert_eq!(record.window.unwrap().instance_goes, Termination::Unknown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn retention_is_asked_for_until_pods_may_be_forced() {
+    keeps_its_instance(false, (0..4).map(|_| group_throttled()).chain([group_described(true)])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_retention_after_kept_stays_kept() {
+    keeps_its_instance(true, [group_throttled().repeated().at_any_time()]).await;
+}
+
+/// What an earlier invocation left: the pods of those names.
+fn left_by_an_earlier_invocation(case: &mut Case, names: &[&str]) {
+    let grace = Duration::from_secs(30);
+    let left = |name: &&str| PodRecord::of(format!("shop/{name}"), format!("uid-{name}"), Fate::Remaining, grace);
+    case.history.remaining = names.iter().map(left).collect();
+    let at = case.notice.time;
+    let node = Some(NODE.to_owned());
+    case.history.earlier = vec![Earlier { request_id: "r-0".to_owned(), from: at, to: at, node, pods: [].into() }];
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_left_between_two_invocations_count() {
+    let ours = claimed(Kind::Terminate.as_str(), "e-1", "r-0");
+    let taken_over = [call(format!("GET {NODE_PATH}")).says(200, ours), claim()];
+    let api = taken_over.into_iter().chain([pods(&["a"]), eviction("a"), watch().streams(&[gone("a")]), no_volumes()]);
+    let aws = [hook_described(), group_described(false), completed("CONTINUE")];
+    let (context, mut case) = (TestContext::new(&[], api, aws), Case::held(Kind::Terminate));
+    left_by_an_earlier_invocation(&mut case, &["a", "b", "c"]);
+    let (attempt, mut record) = (case.attempt(&context).await, Record::default());
+    let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    assert_eq!(outcome, drained(3));
+    let told: Vec<_> = record.pods.iter().map(|pod| (pod.pod.as_str(), pod.fate)).collect();
+    assert_eq!(told, [("shop/a", Fate::Clean), ("shop/b", Fate::Clean), ("shop/c", Fate::Clean)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_left_when_the_hook_ended_between_invocations_are_lost() {
+    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
+    let api = [call(format!("GET {NODE_PATH}")).perhaps()];
+    let aws = [hook_described(), group_described(false).perhaps(), over];
+    let (context, mut case) = (TestContext::new(&[], api, aws), Case::held(Kind::Terminate));
+    left_by_an_earlier_invocation(&mut case, &["a", "b"]);
+    let (attempt, mut record) = (case.attempt(&context).await, Record::default());
+    let target = case.target(&attempt);
+    let outcome = attempt.hold_action_during(drain(&context, &target, &mut record)).await.unwrap();
+    assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(2) }.into());
+    assert!(record.pods.iter().all(|pod| pod.fate == Fate::Lost) && record.node.as_deref() == Some(NODE));
 }
 
 #[tokio::test(start_paused = true)]

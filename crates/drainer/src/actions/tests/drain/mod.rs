@@ -90,7 +90,7 @@ async fn a_notice_whose_deadline_was_over_when_it_came_clamps_nothing_and_waits_
         let goes = Timestamp::UNIX_EPOCH - SignedDuration::from_secs(late_s);
         case.notice.deadline = Deadline::Hard(goes);
         let attempt = case.attempt(&context).await;
-        let (window, clock) = (attempt.window(), case.invocation.clock);
+        let (window, clock) = (attempt.window, case.invocation.clock);
         let over = Termination::Soon { respected_until: clock.instant(goes) };
         assert_eq!(window.instance_goes == over, is_over, "{late_s} s late: {window:?}");
         let waits_s = if is_over { 600 - late_s } else { 10 };
