@@ -17,8 +17,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 const BACKLOG: SignedDuration = SignedDuration::from_secs(5);
 /// Largest difference between the clocks of the API server and of the function. The API server's times are whole seconds.
 const CLOCKS_DIFFER_BY: SignedDuration = SignedDuration::from_secs(5);
-/// Most rounds of evictions of returned pods.
-const ROUNDS: u32 = 3;
+/// Most rounds of evictions of returned pods. With its eviction before it returned, each leaves three times at most.
+const ROUNDS: u32 = 2;
 /// Most such pods that are tracked. If a kubelet rejects pods that name their node, a controller makes new ones for ever.
 const TRACKED: usize = 50;
 
@@ -61,9 +61,12 @@ impl Returns {
         self.cordoned = at;
     }
 
-    /// Judges a pod of the drain's first list.
+    /// Judges a pod of the drain's first list. A returned pod has had its rounds in an earlier invocation.
     pub fn listed(&mut self, pod: &Pod, now: Instant) -> Arrival {
-        self.judge(pod, BACKLOG + CLOCKS_DIFFER_BY, now)
+        match self.judge(pod, BACKLOG + CLOCKS_DIFFER_BY, now) {
+            Arrival::Returned { .. } => Arrival::Returned { due: None },
+            arrival => arrival,
+        }
     }
 
     /// Judges a pod that came after the list.
@@ -136,20 +139,34 @@ mod tests {
         assert_eq!(returns().came(&pod(-6, true), now), Arrival::BeforeCordon);
         assert_eq!(returns().came(&pod(-4, true), now), returned(now + secs(5)), "clocks differ");
         assert_eq!(returns().listed(&pod(9, true), now), Arrival::BeforeCordon, "not evicted before");
-        assert_eq!(returns().listed(&pod(11, true), now), returned(now + secs(5)), "of an earlier invocation");
+        let listed = returns().listed(&pod(11, true), now);
+        assert_eq!(listed, Arrival::Returned { due: None }, "an earlier invocation evicted it");
     }
 
     #[test]
-    fn returned_pods_are_evicted_in_three_rounds_with_doubling_pauses() {
+    fn returned_pods_are_evicted_in_two_rounds_with_doubling_pauses() {
         let (mut returns, mut now) = (returns(), Instant::now());
-        for pause in [5, 10, 20] {
+        for pause in [5, 10] {
             let due = Some(now + secs(pause));
             assert_eq!(returns.came(&pod(1, true), now), Arrival::Returned { due });
             assert_eq!(returns.came(&pod(1, true), now + secs(pause - 1)), Arrival::Returned { due }, "the same round");
             now += secs(pause);
         }
         assert_eq!(returns.came(&pod(1, true), now), Arrival::Returned { due: None });
-        assert_eq!(returns.came(&pod(60, false), now), Arrival::Late { due: now + secs(40) }, "waited for");
+        assert_eq!(returns.came(&pod(60, false), now), Arrival::Late { due: now + secs(20) }, "waited for");
+    }
+
+    #[test]
+    fn pod_that_returns_for_ever_is_evicted_three_times() {
+        let (mut returns, mut now, mut evictions) = (returns(), Instant::now(), 0);
+        assert_eq!(returns.listed(&pod(-60, true), now), Arrival::BeforeCordon);
+        let mut due = Some(now);
+        while let Some(evicted) = due {
+            (now, evictions) = (evicted + secs(1), evictions + 1);
+            let Arrival::Returned { due: next } = returns.came(&pod(1, true), now) else { panic!("it returns") };
+            due = next;
+        }
+        assert_eq!(evictions, 3);
     }
 
     #[test]

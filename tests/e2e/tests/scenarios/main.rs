@@ -9,6 +9,7 @@ mod blocked;
 mod budgets;
 mod called_off;
 mod calls;
+mod concurrency;
 mod continued;
 mod contract;
 mod deliveries;
