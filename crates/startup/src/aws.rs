@@ -1,7 +1,7 @@
 //! Configuration of every AWS client: the variables of Lambda's environment, one TLS stack, our timeouts.
 //!
-//! aws-config is not used. Its loader also reads profiles, the instance's metadata, a container's and STS, which a function does
-//! not have. The crate brings 28 others.
+//! The SDK's loader is not used. It also reads profiles, the instance's metadata, a container's and STS, which a function does
+//! not have, and brings 28 crates.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 pub struct Connections(Arc<Mutex<SharedHttpClient>>);
 
 impl Connections {
-    /// There is none yet.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(no_connections())))

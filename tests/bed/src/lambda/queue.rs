@@ -34,14 +34,14 @@ pub struct Delivery {
 }
 
 /// What is known of an event in the queue.
-struct Queued {
+struct InQueue {
     since: Instant,
     /// What of the waits has not really passed.
     skipped: Duration,
     waits: Vec<Duration>,
 }
 
-impl Queued {
+impl InQueue {
     fn age(&self) -> Duration {
         self.since.elapsed() + self.skipped
     }
@@ -58,7 +58,7 @@ pub(super) async fn deliver(lambda: &Lambda, payload: &Payload) -> Result<Delive
     let function = &lambda.function;
     // All attempts at an event have one request id.
     let request_id = random_uuid();
-    let mut queued = Queued { since: Instant::now(), skipped: Duration::ZERO, waits: Vec::new() };
+    let mut queued = InQueue { since: Instant::now(), skipped: Duration::ZERO, waits: Vec::new() };
     let mut failed = Vec::new();
     let mut throttled = 0;
     let (last, condition) = loop {
