@@ -22,7 +22,7 @@ ANSWERED = "Complete"
 def steps() -> list[Step[Run]]:
     return [
         Step("package", "makes a bucket and has sam put the release's packages there", package),
-        Step("change sets", "has CloudFormation plan five sets of parameters, executes none", change_sets, minutes=3),
+        Step("change sets", "has CloudFormation plan six sets of parameters, executes none", change_sets, minutes=3),
         Step("patterns", "asks EventBridge which rule lets which sample of events/ through", patterns, minutes=2),
         Step("policies", "asks IAM Access Analyzer about each policy", policies),
         Step("dashboard", "puts the dashboard, reads what CloudWatch says of it, deletes it", dashboard),
@@ -41,8 +41,8 @@ def package(run: Run) -> None:
     run.aws.call("s3", "PutObject", Bucket=run.bucket, Key="packaged.yaml", Body=packaged.read_bytes())
 
 
-def parameter_sets(run: Run, known: list[str]) -> dict[str, dict[str, str]]:
-    """Five deployments that differ in what they make."""
+def parameter_sets(run: Run) -> dict[str, dict[str, str]]:
+    """Six deployments that differ in what they make."""
     network = run.aws.call("ec2", "DescribeSubnets", Filters=[{"Name": "default-for-az", "Values": ["true"]}])[
         "Subnets"
     ]
@@ -51,24 +51,21 @@ def parameter_sets(run: Run, known: list[str]) -> dict[str, dict[str, str]]:
     filters = [{"Name": "vpc-id", "Values": [network[0]["VpcId"]]}, {"Name": "group-name", "Values": ["default"]}]
     groups = run.aws.call("ec2", "DescribeSecurityGroups", Filters=filters)["SecurityGroups"]
     topic = f"arn:{run.partition}:sns:{run.aws.region}:{run.account}:{TAG}"
-    # The parameter that says where the webhook is kept.
-    webhook = next(name for name in known if name in ("Webhook", "WebhookUrlFrom"))
+    # A change set asks IAM for none of them.
+    roles = [f"arn:{run.partition}:iam::{run.account}:role/{TAG}-{name}" for name in ("drain", "schedules", "announcer")]
     return {
         "default": {},
         "vpc": {"SubnetIds": network[0]["SubnetId"], "SecurityGroupIds": groups[0]["GroupId"]},
-        "webhook": {webhook: f"/{TAG}/webhook"},
+        "webhook": {"Webhook": f"/{TAG}/webhook"},
         "topics": {"TopicArn": topic, "AlarmTopicArn": topic},
         "cordon-only": {"DrainOn": "off", "CordonOn": "spot,terminate", "DryRun": "true"},
+        "roles": {"RoleArns": ",".join(roles)},
     }
 
 
 def change_sets(run: Run) -> None:
     url = f"https://s3.{run.aws.region}.amazonaws.com{'.cn' if run.partition == 'aws-cn' else ''}/{run.bucket}/packaged.yaml"
-    known = [
-        one["ParameterKey"]
-        for one in run.aws.call("cloudformation", "GetTemplateSummary", TemplateURL=url)["Parameters"]
-    ]
-    for name, parameters in parameter_sets(run, known).items():
+    for name, parameters in parameter_sets(run).items():
         stack = f"{TAG}-{name}"
         run.aws.call(
             "cloudformation",

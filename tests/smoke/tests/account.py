@@ -59,7 +59,6 @@ class Pretended:
             "CreateChangeSet": self._create_stack,
             "DeleteStack": self._delete_stack,
             "DescribeStacks": self._describe_stacks,
-            "GetTemplateSummary": lambda _: {"Parameters": [{"ParameterKey": name} for name in TEMPLATE["Parameters"]]},
             "DescribeChangeSet": lambda _: {"Status": "CREATE_COMPLETE"},
             "GetTemplate": lambda _: {"TemplateBody": json.dumps(TEMPLATE)},
             "DescribeStackResource": lambda _: {"StackResourceDetail": RESOURCE},

@@ -56,7 +56,7 @@ class ARun(InTheAccount):
 
     def test_no_change_set_is_executed(self) -> None:
         self.carry_out(stage_a.steps())
-        self.assertEqual(len(self.aws.called("CreateChangeSet")), 5)
+        self.assertEqual(len(self.aws.called("CreateChangeSet")), 6)
         self.assertEqual(self.aws.called("ExecuteChangeSet"), [])
 
     def test_each_parameter_that_a_change_set_names_is_the_templates(self) -> None:

@@ -56,7 +56,7 @@ class AgainstMoto(unittest.TestCase):
         self.assertEqual(teardown.tagged(self.run_), [])
 
     def test_a_network_to_deploy_into_is_found(self) -> None:
-        sets = stage_a.parameter_sets(self.run_, list(TEMPLATE["Parameters"]))
+        sets = stage_a.parameter_sets(self.run_)
         self.assertTrue(sets["vpc"]["SubnetIds"].startswith("subnet-"))
         self.assertTrue(sets["vpc"]["SecurityGroupIds"].startswith("sg-"))
 
