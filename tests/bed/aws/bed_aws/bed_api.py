@@ -162,7 +162,7 @@ class BedApi:
         return stack.left(self._state.moto)
 
     def get_variables(self) -> dict[str, str]:
-        return self._state.variables
+        return self._state.stacks.variables
 
     def post_interrupt(self, instance_id: str, in_s: float = 120) -> Json:
         if self._state.instances.get(instance_id).lifecycle != "spot":

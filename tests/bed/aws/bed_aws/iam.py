@@ -73,6 +73,11 @@ class Iam:
         self._deployed: dict[str, Deployed] = {}
         self._recorded: set[str] = set()
         self._record = record
+        self._roles = (self._template, STACK)
+
+    def hand_in(self, roles: dict[str, Any] | None, stack: str = STACK) -> None:
+        """The roles are those of another template, of that stack; None: those of the stack itself."""
+        self._roles = (roles or self._template, stack)
 
     def deploy(self, access_key_id: str, role: str, name: str, variables: dict[str, str]) -> None:
         """A function has been given credentials. Of a role that the template lacks nothing is judged."""
@@ -101,7 +106,8 @@ class Iam:
         return deployed is None or self._allows(deployed, SCHEDULES_ROLE, Asked("lambda:InvokeFunction", function))
 
     def _allows(self, deployed: Deployed, role: str, asked: Asked) -> bool:
-        policies = policies_of(self._template, role, deployed, self._moto)
+        read, stack = self._roles
+        policies = policies_of(read, role, deployed, self._moto, stack)
         allowed = self._evaluator.allows(role, policies, asked)
         self._note(deployed, role, asked, allowed)
         return allowed
@@ -141,14 +147,14 @@ def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]
     return found
 
 
-def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto) -> Policies:
-    """All policies of a role: its own, those that it shares, and those that are attached to it."""
+def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto, stack: str = STACK) -> Policies:
+    """All policies of a role of a stack: its own, those that it shares, and those that are attached to it."""
     if role == ENROLLER:
         return enrollers_policies()
     resources = read["Resources"]
-    known = names(resources, moto, {deployed.logical_id: deployed.name})
+    known = names(resources, moto, {deployed.logical_id: deployed.name}, stack)
     known["AWS::StackName"] = deployed.parameters.get("AWS::StackName", STACK)
-    intrinsics = Intrinsics(read, deployed.parameters, known)
+    intrinsics = Intrinsics(read, {**deployed.parameters, "StackName": known["AWS::StackName"]}, known)
     properties = resources[role]["Properties"]
     documents = [(one["PolicyName"], one["PolicyDocument"]) for one in intrinsics.value(properties.get("Policies", []))]
     for shared in properties.get("ManagedPolicyArns", []):
@@ -167,7 +173,7 @@ def enrollers_policies() -> Policies:
     return [{"name": file.stem, "policy": json.loads(file.read_text())}]
 
 
-def names(resources: dict[str, Any], moto: Moto, own: dict[str, str]) -> dict[str, str]:
+def names(resources: dict[str, Any], moto: Moto, own: dict[str, str], stack: str = STACK) -> dict[str, str]:
     """What `Ref` and `GetAtt` of the resources come to, and of the stack; some have names of their own."""
     where = {"account": moto.account, "region": moto.region}
     known = {
@@ -178,7 +184,7 @@ def names(resources: dict[str, Any], moto: Moto, own: dict[str, str]) -> dict[st
         "AWS::URLSuffix": "amazonaws.com",
     }
     for logical_id, resource in resources.items():
-        name = own.get(logical_id, f"{STACK}-{logical_id}")
+        name = own.get(logical_id, f"{stack}-{logical_id}")
         known[logical_id] = name
         if arn := _ARNS.get(resource["Type"]):
             known[f"{logical_id}.Arn"] = arn.format(name=name, **where)

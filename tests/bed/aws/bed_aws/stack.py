@@ -14,20 +14,17 @@ from bed_aws.template import TemplateError
 STACK = "spillway"
 
 
-def install(path: Path, moto: Moto) -> dict[str, str]:
+def install(path: Path, moto: Moto, parameters: dict[str, str] | None = None) -> dict[str, str]:
     """Makes the schedule groups, Scheduler's roles and the queues; answers the function's variables made of them."""
     whole = template.read(path)
-    resources = whole["Resources"]
-    known: dict[str, str] = {}
+    resources, arns = whole["Resources"], (parameters or {}).get("RoleArns", "")
+    known = {} if arns else roles(whole, moto, STACK)
     for logical_id, resource in resources.items():
         if resource["Type"] == "AWS::Scheduler::ScheduleGroup":
             known[logical_id] = moto.scheduler.create_schedule_group(name(logical_id), []).name
-        elif resource["Type"] == "AWS::IAM::Role" and "scheduler.amazonaws.com" in json.dumps(_trust(resource)):
-            role = moto.iam.create_role(name(logical_id), json.dumps(_trust(resource)), "/", None, "", [], "3600")
-            known[f"{logical_id}.Arn"] = role.arn
         elif resource["Type"] == "AWS::SQS::Queue":
             known[f"{logical_id}.Arn"] = moto.sqs.create_queue(name(logical_id)).queue_arn
-    made = Intrinsics(whole, {}, known)
+    made = Intrinsics(whole, {"RoleArns": arns}, known)
     return {
         variable: text
         for variable, value in _variables(resources["Drain"]).items()
@@ -35,13 +32,26 @@ def install(path: Path, moto: Moto) -> dict[str, str]:
     }
 
 
+def roles(whole: dict[str, Any], moto: Moto, stack: str) -> dict[str, str]:
+    """Makes Scheduler's roles of a stack; answers their ARNs. Those of functions are everybody's in the bed."""
+    return {
+        f"{logical_id}.Arn": moto.iam.create_role(f"{stack}-{logical_id}", trust, "/", None, "", [], "3600").arn
+        for logical_id, trust in _of_scheduler(whole).items()
+    }
+
+
+def remove_roles(whole: dict[str, Any], moto: Moto, stack: str) -> None:
+    for logical_id in _of_scheduler(whole):
+        if f"{stack}-{logical_id}" in [role.name for role in moto.iam.roles.values()]:
+            moto.iam.delete_role(f"{stack}-{logical_id}")
+
+
 def remove(path: Path, moto: Moto) -> None:
     """What CloudFormation deletes with the stack. A schedule group goes with its schedules, a queue with its messages."""
+    remove_roles(template.read(path), moto, STACK)
     for logical_id, resource in template.resources(path).items():
         if resource["Type"] == "AWS::Scheduler::ScheduleGroup":
             moto.scheduler.delete_schedule_group(name(logical_id))
-        elif resource["Type"] == "AWS::IAM::Role" and "scheduler.amazonaws.com" in json.dumps(_trust(resource)):
-            moto.iam.delete_role(name(logical_id))
         elif resource["Type"] == "AWS::SQS::Queue":
             moto.sqs.delete_queue(name(logical_id))
 
@@ -65,8 +75,11 @@ def name(logical_id: str) -> str:
     return f"{STACK}-{logical_id}"
 
 
-def _trust(role: dict[str, Any]) -> dict[str, Any]:
-    return role["Properties"]["AssumeRolePolicyDocument"]
+def _of_scheduler(whole: dict[str, Any]) -> dict[str, str]:
+    """The trust policies of the roles that Scheduler takes."""
+    iam_roles = {name: one for name, one in whole["Resources"].items() if one["Type"] == "AWS::IAM::Role"}
+    trusts = {name: json.dumps(one["Properties"]["AssumeRolePolicyDocument"]) for name, one in iam_roles.items()}
+    return {name: trust for name, trust in trusts.items() if "scheduler.amazonaws.com" in trust}
 
 
 def _variables(resource: dict[str, Any]) -> dict[str, Any]:

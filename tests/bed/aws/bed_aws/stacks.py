@@ -10,17 +10,22 @@ from werkzeug import Response
 from bed_aws import rules, stack
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
+from bed_aws.iam import Iam
 from bed_aws.moto_side import Moto
+from bed_aws.template import parsed
 
 _XMLNS = "http://cloudformation.amazonaws.com/doc/2010-05-15/"
 
 
 class Stacks:
-    def __init__(self, moto: Moto, path: Path | None = None) -> None:
+    def __init__(self, moto: Moto, iam: Iam, variables: dict[str, str], path: Path | None = None) -> None:
         """`path`: the template of which the bed has made its part of the stack; None if it has made nothing."""
         self._moto = moto
+        self._iam = iam
         self._path = path
         self._made = path is not None
+        self.variables = variables
+        """Those of the function that refer to a part of its stack."""
         self._stacks: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
         self._templates: dict[str, str] = {}
 
@@ -29,18 +34,26 @@ class Stacks:
         self._stacks[name] = (outputs, parameters)
         if text is not None:
             self._templates[name] = text
-            self._make()
+            if "RoleArns" in parsed(text).get("Outputs", {}):
+                stack.roles(parsed(text), self._moto, name)
+                self._iam.hand_in(parsed(text), name)
+            else:
+                self._make(parameters)
 
-    def _make(self) -> None:
+    def _make(self, parameters: dict[str, str]) -> None:
         if self._path and not self._made:
-            stack.install(self._path, self._moto)
+            self.variables = stack.install(self._path, self._moto, parameters)
             rules.put(rules.read(self._path), self._moto)
             self._made = True
 
     def delete(self, name: str) -> None:
         """All that the stack has made. There may be no such stack."""
         self._stacks.pop(name, None)
-        if self._path and self._made:
+        whole = parsed(self._templates.pop(name, "Resources: {}"))
+        if "RoleArns" in whole.get("Outputs", {}):
+            stack.remove_roles(whole, self._moto, name)
+            self._iam.hand_in(None)
+        elif self._path and self._made:
             stack.remove(self._path, self._moto)
             rules.remove(rules.read(self._path), self._moto)
             self._made = False

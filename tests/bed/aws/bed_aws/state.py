@@ -42,8 +42,6 @@ class State:
     ) -> None:
         """`access`: where the access entries of each cluster are written. `template`: what the stack's parts were made of."""
         self.moto = moto
-        self.variables = variables
-        """Those of the function that refer to a part of its stack."""
         self.functions = functions
         self.deliveries = deliveries
         self.credentials = Credentials(moto)
@@ -54,7 +52,7 @@ class State:
         self.pages = Pages()
         self.autoscaling = AutoScaling(moto, self.instances, self.notices, self.pages)
         self.eks = Eks(moto, access)
-        self.stacks = Stacks(moto, template)
+        self.stacks = Stacks(moto, iam, variables, template)
         self.invocations = Invocations(moto, iam, self.notices)
         self.scheduler = Scheduler(moto, self.invocations)
         self.failures = Failures(moto)
