@@ -28,7 +28,6 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 
 pub type Failed = SdkError<ErrorMetadata, HttpResponse>;
 
-/// Makes calls to AWS as the function.
 #[derive(Debug, Clone)]
 pub struct Caller {
     aws: Arc<SdkConfig>,
@@ -76,7 +75,6 @@ impl Caller {
         self.attempt(call).await.map_err(|failed| CallError::new(call.action, failed))
     }
 
-    /// Makes a call whose answer is JSON.
     pub async fn json(&self, call: &Call<'_>) -> Result<Value, CallError> {
         let answer = self.call(call).await?;
         serde_json::from_slice(&answer).map_err(|error| CallError::unanswered(call.action, error))

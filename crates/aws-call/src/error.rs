@@ -22,13 +22,11 @@ pub struct CallError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallErrorKind {
     Denied,
-    /// AWS asks us to slow down.
     Throttled,
     /// No answer: DNS, TCP, TLS, a timeout, or something that is none.
     Unreachable,
     /// AWS has a fault of its own (5xx).
     Broken,
-    /// AWS understood and refused.
     Refused,
 }
 
@@ -68,7 +66,6 @@ impl Transient for CallError {
 }
 
 impl CallError {
-    /// Sorts the SDK's error.
     pub fn new<E>(action: &'static str, error: SdkError<E, Response>) -> Self
     where
         E: Error + ProvideErrorMetadata + Send + Sync + 'static,
@@ -90,6 +87,12 @@ impl CallError {
         &self.answer
     }
 
+    /// Returns `true` if AWS answered with the code.
+    #[must_use]
+    pub fn has_code(&self, code: &str) -> bool {
+        self.answer.strip_prefix(code).is_some_and(|rest| rest.starts_with(':'))
+    }
+
     /// Sorts an answer by its code and, if it came with one of its own, its status.
     #[must_use]
     pub fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
@@ -97,7 +100,6 @@ impl CallError {
         Self { action, kind, answer: format!("{code}: {message}"), source: None }
     }
 
-    /// No answer came, or none of AWS', and why.
     pub fn unanswered(action: &'static str, why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { action, kind: CallErrorKind::Unreachable, answer: String::new(), source: Some(why.into()) }
     }

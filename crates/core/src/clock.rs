@@ -15,7 +15,6 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Ties the two clocks together now.
     pub fn start() -> Self {
         Self::starting_at(Timestamp::now())
     }

@@ -109,7 +109,6 @@ pub enum ManagedBy {
 }
 
 impl ManagedBy {
-    /// As the receipt names it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SelfManaged => "self-managed",

@@ -20,7 +20,6 @@ const FOR_THE_ANSWER: SignedDuration = SignedDuration::from_millis(100);
 pub struct Invocation {
     /// Lambda's id of it: the same for all attempts at an event.
     pub request_id: String,
-    /// The function's ARN.
     pub function: String,
     pub home: Home,
     pub clock: Clock,

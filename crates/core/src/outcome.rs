@@ -19,25 +19,18 @@ pub use uncordon::UncordonOutcome;
 /// What an action came to: of one that may come to several things, its own enum says which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
+    /// What a drain came to.
     Drain(DrainOutcome),
     /// The node is cordoned, and nothing else was asked for.
-    Cordoned {
-        node: String,
-    },
+    Cordoned { node: String },
     /// Karpenter does the rest, or did it before.
     HandedOver(HandedOver),
     /// The node of a launched instance is Ready; with what became of it if it had been taken out of use.
-    Ready {
-        node: String,
-        uncordoned: Option<UncordonOutcome>,
-    },
+    Ready { node: String, uncordoned: Option<UncordonOutcome> },
     /// What became of a node that was to be uncordoned.
     Uncordon(UncordonOutcome),
     /// What was scheduled is called off; and what became of the node.
-    CalledOff {
-        instance: InstanceId,
-        node: UncordonOutcome,
-    },
+    CalledOff { instance: InstanceId, node: UncordonOutcome },
     /// Its time has not come, or its drain gives way to others: a schedule brings the notice back.
     Postponed {
         instance: InstanceId,
@@ -47,30 +40,20 @@ pub enum Outcome {
         uncordoned: UncordonResult,
     },
     /// Each instance of the notice gets an invocation of its own.
-    OneForEach {
-        instances: usize,
-        left_out: usize,
-    },
+    OneForEach { instances: usize, left_out: usize },
     /// EC2 names so many scheduled maintenance events of our nodes; these instances had no schedule, and each gets an invocation.
-    MaintenanceLookedUp {
-        named: usize,
-        missing: Vec<String>,
-    },
-    OutOfService {
-        node: String,
-    },
+    MaintenanceLookedUp { named: usize, missing: Vec<String> },
+    /// The node is declared out of service.
+    OutOfService { node: String },
     /// A later invocation goes on with what this one could not do.
-    Continued {
-        unfinished: String,
-    },
+    Continued { unfinished: String },
     /// The instance is not a node of ours, and its hook got an answer all the same.
-    NotANode {
-        reason: Reason,
-    },
+    NotANode { reason: Reason },
     /// Nothing was done, because it is a dry run: what would have been.
     WouldHave(String),
     /// Nothing was to be done, and the settings say so: whose the hook is, was not asked.
     LeftToOthers(Reason),
+    /// Nothing was to be done.
     Ignored(Reason),
 }
 
@@ -132,7 +115,6 @@ impl Outcome {
     }
 }
 
-/// What is going on while a drain has not come to its end.
 pub fn not_yet(node: &str, kind: Kind) -> String {
     format!("node {node} is being drained for the {}", kind.as_str())
 }

@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use spillway_core::clock::Clock;
 use spillway_core::cluster::ClusterName;
+use spillway_drainer::aws::CallError;
 use spillway_receipt::LONGEST_LINE;
+use spillway_startup::logs::chain;
 
 use crate::catalogue::{CheckId, FindingId};
 
@@ -204,6 +206,12 @@ impl Check {
     /// A check that failed to be made, and why.
     pub(crate) fn unknown(id: CheckId, why: impl fmt::Display) -> Self {
         Self { status: CheckStatus::Unknown, ..Self::made(id, why, Vec::new()) }
+    }
+
+    /// A check that AWS did not answer: `what` is not known.
+    pub(crate) fn not_answered(id: CheckId, finding: FindingId, error: &CallError, what: &str) -> Self {
+        let what = format!("{what}: {}", chain(error));
+        Self::made(id, &what, vec![Finding::new(finding, Severity::Unknown, error.action, &what, PUT_BACK)])
     }
 
     /// A check that was not to be made, and why.

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use aws_credential_types::Credentials;
 
 use crate::bearer::Signer;
-use crate::cluster::Cluster;
+use crate::clusters::Cluster;
 use crate::renewing::{Renewals, Renewing};
 use crate::transport::{ConnectError, is_certificate, is_connect, transport};
 
 /// A client for one cluster, over one connection. Unlike kube's client it can stand in what is `Debug`.
 #[derive(Clone)]
 pub struct Connection {
-    /// Makes the requests.
     pub client: kube::Client,
 }
 

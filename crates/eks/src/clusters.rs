@@ -20,17 +20,24 @@ use spillway_core::cluster::ClusterName;
 use spillway_retry::Transient as _;
 use tokio::time::sleep;
 
-use crate::cluster::Cluster;
 use crate::remembered::Remembered;
 
 const DESCRIBE: &str = "eks:DescribeCluster";
+/// What a connection needs to know of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    pub name: ClusterName,
+    /// The `https` URL of its API server.
+    pub endpoint: String,
+    /// The PEM of its certificate authority: one certificate, or two during a rotation.
+    pub ca: Vec<u8>,
+}
+
 /// How long EKS may say nothing until Parameter Store is asked. Its usual answer takes a tenth of a second.
 const EKS_ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 
-/// EKS did not tell us the cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum DescribeError {
-    /// EKS refused the call or could not be reached.
     #[error("cannot describe cluster {0}")]
     Call(ClusterName, #[source] Box<SdkError<DescribeClusterError>>),
     /// The answer lacks what a connection needs: the cluster is being created or deleted.

@@ -3,7 +3,6 @@
 //! ([`connect`]).
 //!
 //! # Layout
-//! * `cluster`: what a connection needs to know
 //! * `clusters`: `DescribeCluster`, remembered while the function is warm
 //! * `remembered`: Parameter Store, for when EKS does not answer
 //! * `token`: the presigned `GetCallerIdentity` that EKS takes as a bearer token
@@ -15,7 +14,6 @@
 
 mod bearer;
 mod client;
-mod cluster;
 mod clusters;
 mod connector;
 mod remembered;
@@ -24,8 +22,7 @@ pub mod token;
 mod transport;
 
 pub use client::{Connection, ConnectionFailure, connect, connection_failure};
-pub use cluster::Cluster;
-pub use clusters::{Clusters, DescribeError};
+pub use clusters::{Cluster, Clusters, DescribeError};
 pub use remembered::Remembered;
 pub use renewing::Renewals;
 pub use transport::ConnectError;

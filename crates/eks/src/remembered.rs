@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use spillway_aws_call::{Call, CallError, Caller, Service, dns_suffix};
 use spillway_core::cluster::ClusterName;
 
-use crate::cluster::Cluster;
+use crate::clusters::Cluster;
 
 const GET: &str = "ssm:GetParameter";
 const PUT: &str = "ssm:PutParameter";
@@ -73,7 +73,7 @@ impl Remembered {
         let asked = json!({ "Name": parameter }).to_string();
         match self.caller.json(&Call::json(Service::Ssm, GET, "AmazonSSM.GetParameter", &asked)).await {
             Ok(answer) => Ok(answer["Parameter"]["Value"].as_str().map(str::to_owned)),
-            Err(error) if error.answer().starts_with("ParameterNotFound") => Ok(None),
+            Err(error) if error.has_code("ParameterNotFound") => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -14,8 +14,7 @@ use tokio::time::Instant;
 use tower::{BoxError, Service};
 use tracing::Instrument as _;
 
-use crate::cluster::Cluster;
-use crate::clusters::{Clusters, DescribeError};
+use crate::clusters::{Cluster, Clusters, DescribeError};
 use crate::transport::{ConnectError, Transport, is_connect};
 
 /// How long not to ask EKS again: this long at first, twice as long each time, and no longer than the longest. An API server that is
@@ -62,7 +61,6 @@ enum RenewError {
 }
 
 impl Renewals {
-    /// EKS has not been asked again yet.
     #[must_use]
     pub fn new(clusters: Arc<Clusters>) -> Self {
         Self { clusters, asked: Arc::default() }

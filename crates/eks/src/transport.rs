@@ -17,7 +17,7 @@ use rustls::pki_types::pem::PemObject as _;
 use tower::Layer as _;
 
 use crate::bearer::{Bearer, Signer};
-use crate::cluster::Cluster;
+use crate::clusters::Cluster;
 use crate::connector::Connector;
 
 /// HTTP/2 pings find a connection that has gone silent, which TCP would not for minutes.

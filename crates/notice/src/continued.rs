@@ -14,7 +14,6 @@ const LIST: &str = "affectedEntities";
 /// A notice as AWS sent it, and how far earlier invocations came with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
-    /// The whole event.
     pub notice: Value,
     /// Which of its instances this is about, if it does not concern just one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

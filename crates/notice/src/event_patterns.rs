@@ -7,7 +7,6 @@ use super::{capacity_block, capacity_reservation, health, launch, rebalance, spo
 /// An example of an event: the fields that a rule may look at.
 #[derive(Debug)]
 pub struct EventPattern {
-    /// The notices that it stands for, in words.
     pub what: &'static str,
     /// The kind of those notices, by which the settings switch them off.
     pub kind: Kind,

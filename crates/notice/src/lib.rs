@@ -54,7 +54,6 @@ pub enum Deadline {
     Open,
 }
 
-/// The lifecycle hook that waits for us.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     pub group: String,
@@ -119,14 +118,16 @@ pub enum Incoming {
         history: History,
     },
     /// An event of ours, about a notice for which a node was cordoned: whether it may be uncordoned.
-    UndoCheck { notice: Notice, check: UndoCheck },
+    UndoCheck {
+        notice: Notice,
+        check: UndoCheck,
+    },
     /// A request of ours to look for scheduled maintenance that no notice has brought.
     MaintenanceLookup,
     /// One that concerns several, or an unknown number: each gets an invocation of its own.
     Several(Several),
     Unhandled {
         event_id: String,
-        /// Why it is not handled, in plain words.
         why: String,
         /// Whether AWS has added something that matters to a node.
         is_unknown: bool,
@@ -244,7 +245,6 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
     Ok(Incoming::Notice { notice, history })
 }
 
-/// Has an event read by the file of its kind.
 fn parse(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     match (envelope.source.as_str(), envelope.detail_type.as_str()) {
         ("aws.ec2", spot::DETAIL_TYPE) => spot::read(envelope),

@@ -35,7 +35,6 @@ impl LifecycleDetail {
         ))
     }
 
-    /// The notice, whose hook waits for an answer.
     pub(super) fn waits_for(self, kind: Kind) -> Parsed {
         let hook = Hook { group: self.group, name: self.name, token: self.token };
         let said = ParsedNotice { hook: Some(hook), ..ParsedNotice::of(kind, Deadline::HeldByHook) };

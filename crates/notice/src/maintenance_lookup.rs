@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 pub const KEY: &str = "spillway-maintenance-lookup";
 
-/// Data of the payload, which needs none.
 #[derive(Debug, Deserialize)]
 pub(crate) struct MaintenanceLookup {}
 

@@ -11,7 +11,6 @@ pub const KEY: &str = "spillway-undo-check";
 /// A notice for which a node was taken out, and how often it was looked whether that is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoCheck {
-    /// The whole event.
     pub notice: Value,
     pub instance: String,
     pub number: u32,

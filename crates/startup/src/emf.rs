@@ -14,7 +14,6 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// CloudWatch's name of it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

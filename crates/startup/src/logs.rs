@@ -38,7 +38,6 @@ const LEVEL: &str = "AWS_LAMBDA_LOG_LEVEL";
 
 const OUR_OWN: &str = "spillway";
 
-/// Starts logging on stdout.
 pub fn start() {
     tracing_subscriber::registry().with(lines(std::io::stdout)).init();
 }

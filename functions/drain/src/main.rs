@@ -36,7 +36,6 @@ enum Response {
     Report(SelfTestReport),
 }
 
-/// Answers one event. An error keeps it.
 async fn respond(context: &Context, event: LambdaEvent<Value>) -> Result<Response, Failure> {
     let lambda_runtime::Context { request_id, invoked_function_arn, deadline, .. } = &event.context;
     let invocation = Invocation::begin(request_id, invoked_function_arn, *deadline);

@@ -31,22 +31,17 @@ pub const HOOK_OF_EKS: &str = "Terminate-LC-Hook";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Cordon it and move its pods.
     Drain,
-    /// Cordon it and leave its pods.
     Cordon,
     /// Wait until it is Ready, then complete the launch hook.
     AwaitReady,
     /// Complete the launch hook at once: no node is waited for.
     Complete,
-    /// Uncordon it, if it was we who cordoned it.
     Undo,
     OutOfService,
     /// Delete its `NodeClaim`: Karpenter does the rest.
     NodeClaim,
-    /// Schedule the notice for that time.
     Postpone(Timestamp),
-    /// Leave it as it is.
     Ignore(Reason),
 }
 

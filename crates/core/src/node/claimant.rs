@@ -22,7 +22,6 @@ pub struct Claimant<'a> {
     pub taint: Option<Taint>,
     /// Whether the node is taken out of load balancers.
     pub excludes: bool,
-    /// Whose node it is, as far as we know.
     pub managed_by: ManagedBy,
     pub selector: &'a Selector,
 }

@@ -16,7 +16,6 @@ pub const EXCLUDED_BY_US: &str = "spillway";
 
 const COMPUTE_TYPE: &str = "eks.amazonaws.com/compute-type";
 const NODE_GROUP: &str = "eks.amazonaws.com/nodegroup";
-/// Karpenter's.
 pub const NODE_POOL: &str = "karpenter.sh/nodepool";
 
 pub const OF_OWNERS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];

@@ -18,8 +18,6 @@ pub mod claim_annotation;
 pub mod claimant;
 pub mod cordon_again;
 pub mod labels;
-#[cfg(test)]
-mod model;
 pub mod node_claim;
 pub mod observed;
 pub mod out_of_service;
@@ -27,5 +25,7 @@ pub mod pace;
 pub mod patch;
 pub mod readiness;
 pub mod taint;
+#[cfg(test)]
+mod tests;
 pub mod unclaimed;
 pub mod uncordon;

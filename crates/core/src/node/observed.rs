@@ -87,7 +87,6 @@ pub enum ClaimState {
     Barred(Unclaimed),
     /// Claimed and cordoned already.
     Taken(How),
-    /// To be claimed as it stands.
     Free(Box<Free>),
 }
 

@@ -57,7 +57,6 @@ impl Operations {
         }
     }
 
-    /// Takes away what is there.
     pub fn remove(&mut self, path: Path<'_>) {
         self.0.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
     }

@@ -8,13 +8,15 @@ use kube_core::ResourceExt as _;
 /// The taint of a node whose kubelet has not yet said that it is ready, or says so no more.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// A node's condition `Ready`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
+    /// Its kubelet says that pods can run.
     Yes,
+    /// Its kubelet says that they cannot, and why.
     No(Option<String>),
     /// The node controller has set it: the kubelet has not reported for its grace period (40 or 50 s).
     Unknown(Option<String>),
+    /// The kubelet has not reported yet.
     NotReported,
 }
 
@@ -30,15 +32,12 @@ pub fn ready(node: &Node) -> Ready {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {
+    /// The cluster has no such node yet.
     NotJoined,
-    NotReady {
-        node: String,
-        why: String,
-    },
+    /// It has, and no pod can come.
+    NotReady { node: String, why: String },
     /// Pods can come.
-    Ready {
-        node: String,
-    },
+    Ready { node: String },
 }
 
 impl Readiness {
@@ -57,7 +56,6 @@ impl Readiness {
         }
     }
 
-    /// The node's name, once it has joined.
     pub fn node(&self) -> Option<&str> {
         match self {
             Self::NotJoined => None,

@@ -25,42 +25,31 @@ pub enum UncordonCause {
     Rebalance,
     /// This maintenance, or it was called off or put off.
     Maintenance(Maintenance),
+    /// The reboot that this maintenance was for.
     Reboot(Maintenance),
-    Stop {
-        runs_since: Timestamp,
-    },
+    /// The stop: the instance runs again, since then.
+    Stop { runs_since: Timestamp },
+    /// Its time in the warm pool.
     WarmPool,
+    /// The replacement of its root volume.
     RootVolume,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonResult {
-    GivenBack {
-        node: String,
-    },
+    /// Nothing of ours is left on the node, and it takes pods.
+    GivenBack { node: String },
     /// Nothing of ours is left on the node; its cordon is somebody else's business.
-    LeftAlone {
-        node: String,
-        why: CordonOwner,
-    },
+    LeftAlone { node: String, why: CordonOwner },
     /// The node is of no use yet; nothing was changed.
-    NotReadyYet {
-        node: String,
-        why: NotYet,
-    },
+    NotReadyYet { node: String, why: NotYet },
     /// Its label opts it out; nothing was changed.
-    OptedOut {
-        node: String,
-    },
+    OptedOut { node: String },
     /// Another notice holds the claim; it stays.
-    Held {
-        node: String,
-        notice: String,
-        event: String,
-    },
-    NotOurs {
-        node: String,
-    },
+    Held { node: String, notice: String, event: String },
+    /// Nothing of ours is on the node.
+    NotOurs { node: String },
+    /// The cluster has no such node.
     NoNode,
 }
 
@@ -70,12 +59,14 @@ pub enum CordonOwner {
     CordonedBefore,
     /// Somebody has uncordoned it, and cordoned it again.
     CordonedSince,
+    /// Somebody has uncordoned it.
     Uncordoned,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotYet {
     NotReady,
+    /// Its boot id is the one that it was claimed with.
     NotRebooted,
     /// Nothing of ours is on it, but the notice of what is called off may be late, and claim it yet.
     NotClaimed,

@@ -10,38 +10,19 @@ use crate::decision::Reason;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DrainOutcome {
     /// Every pod that had to leave has gone.
-    Drained {
-        node: String,
-        counts: Counts,
-    },
+    Drained { node: String, counts: Counts },
     /// All pods have gone, or were terminating when the node stopped answering.
-    Silent {
-        node: String,
-        counts: Counts,
-    },
+    Silent { node: String, counts: Counts },
     /// All pods have gone except some that are stuck in Terminating.
-    Stuck {
-        node: String,
-        counts: Counts,
-    },
+    Stuck { node: String, counts: Counts },
     /// Another notice holds the claim, and the node is empty.
-    Joined {
-        node: String,
-        notice: String,
-        event: String,
-    },
+    Joined { node: String, notice: String, event: String },
     /// Another invocation drains the node for the same event.
-    DrainedByAnother {
-        node: String,
-    },
+    DrainedByAnother { node: String },
     /// The hook waits no longer, while pods were on the node; `None`: they had not been listed.
-    HookOver {
-        node: String,
-        lost: Option<usize>,
-    },
-    GivenBack {
-        node: String,
-    },
+    HookOver { node: String, lost: Option<usize> },
+    /// The node was given back meanwhile.
+    GivenBack { node: String },
 }
 
 impl DrainOutcome {

@@ -12,28 +12,14 @@ use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonOutcome {
     /// It was looked at, and that came of it.
-    Uncordoned {
-        result: UncordonResult,
-        cause: UncordonCause,
-        cluster: ClusterName,
-        provider_id: String,
-    },
-    LookedAgain {
-        node: String,
-        why: NotYet,
-        at: Timestamp,
-    },
+    Uncordoned { result: UncordonResult, cause: UncordonCause, cluster: ClusterName, provider_id: String },
+    /// The node has not come back: it is looked at again.
+    LookedAgain { node: String, why: NotYet, at: Timestamp },
     /// The cluster cannot be reached: whether there is a node to give back is looked at again.
-    NotReached {
-        cluster: ClusterName,
-        why: String,
-        at: Timestamp,
-    },
+    NotReached { cluster: ClusterName, why: String, at: Timestamp },
     /// AWS gave no answer about the instance: whether there is a node to give back is looked at again.
-    NotDescribed {
-        why: String,
-        at: Timestamp,
-    },
+    NotDescribed { why: String, at: Timestamp },
+    /// It was not looked at.
     Ignored(Reason),
 }
 

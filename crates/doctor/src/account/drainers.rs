@@ -41,7 +41,7 @@ struct Gets {
 pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deployed: Deployed<'_>) -> Check {
     let Deployed { function, region, settings } = deployed;
     let others = others(rules, function, settings);
-    let by_rules = others.iter().map(|(target, gets)| finding(target, gets, settings, region));
+    let by_rules = others.iter().filter_map(|(target, gets)| finding(target, gets, settings, region));
     let by_hooks = groups.iter().flat_map(|group| tells_another(group, settings, region));
     let findings: Vec<_> =
         by_rules.chain(by_hooks).chain(deaf(rules, karpenter, settings)).chain(loops(karpenter, settings)).collect();
@@ -56,9 +56,10 @@ pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deplo
 fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Gets> {
     let mut others: BTreeMap<&str, Gets> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state == State::Enabled) {
-        let contested = EVENT_PATTERNS.iter().filter(|event| is_contested(event, settings) && rule.lets_through(event));
+        let contested =
+            EVENT_PATTERNS.iter().filter(|event| decision::is_wanted(event.kind, settings) && rule.lets_through(event));
         let notices: BTreeSet<_> = contested.map(|event| event.what).collect();
-        let targets = rule.targets.iter().filter(|target| target.arn != function && can_act(target));
+        let targets = rule.targets.iter().filter(|target| target.arn != function && ACTING.contains(&service(target)));
         for target in targets.filter(|_| !notices.is_empty()) {
             let gets = others.entry(target.arn.as_str()).or_default();
             gets.rules.insert(rule.name.clone());
@@ -69,14 +70,6 @@ fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMa
     others
 }
 
-fn is_contested(event: &EventPattern, settings: &Settings) -> bool {
-    decision::is_wanted(event.kind, settings)
-}
-
-fn can_act(target: &RuleTarget) -> bool {
-    ACTING.contains(&service(target))
-}
-
 /// The service of a target, as its ARN names it: `arn:aws:SERVICE:…`.
 fn service(target: &RuleTarget) -> &str {
     target.arn.split(':').nth(2).unwrap_or_default()
@@ -85,7 +78,7 @@ fn service(target: &RuleTarget) -> &str {
 /// Says that no rule leads spot interruptions to Karpenter, which gets of them by a queue only, though its nodes are left
 /// to it.
 fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
-    let is_spot = |event: &&EventPattern| event.kind == Kind::Spot && is_contested(event, settings);
+    let is_spot = |event: &&EventPattern| event.kind == Kind::Spot && decision::is_wanted(event.kind, settings);
     let spot = EVENT_PATTERNS.iter().find(is_spot)?;
     let gets = |rule: &Rule| {
         rule.state == State::Enabled
@@ -116,7 +109,7 @@ fn loops(karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     Some(Finding::new(FindingId::RebalanceLoop, Severity::Warn, "Karpenter's nodes", what, to_do))
 }
 
-fn finding(target: &str, gets: &Gets, settings: &Settings, region: &str) -> Finding {
+fn finding(target: &str, gets: &Gets, settings: &Settings, region: &str) -> Option<Finding> {
     let all = |names: Vec<&str>| names.join(", ");
     let notices = all(gets.notices.iter().copied().collect());
     let rules = all(gets.rules.iter().map(String::as_str).collect());
@@ -130,27 +123,18 @@ fn finding(target: &str, gets: &Gets, settings: &Settings, region: &str) -> Find
     let to_do = "see who reads it. While you change over, keep them apart by a tag (docs/from-nth.md); then disable its \
                  rules. If it only takes note, leave it";
     let first = gets.rules.first().map_or("", String::as_str);
-    Finding::new(FindingId::SecondDrainer, Severity::Warn, target, what, to_do)
-        .with_command(format!("aws events disable-rule --name {} --region {region}", quoted(first)))
+    let finding = Finding::new(FindingId::SecondDrainer, Severity::Warn, target, what, to_do);
+    Some(finding.with_command(format!("aws events disable-rule --name {} --region {region}", quoted(first))))
 }
 
 /// Karpenter gets of its own nodes there, which are left to it unless the settings say otherwise.
-fn karpenters(target: &str, rules: &str, settings: &Settings) -> Finding {
-    match settings.karpenter {
-        KarpenterNodes::Leave => {
-            let what =
-                format!("is Karpenter's queue, by the rules {rules}; it drains its own nodes, which Spillway leaves");
-            Finding::new(FindingId::KarpenterQueue, Severity::Info, target, what, "nothing: they do not meet")
-        }
-        KarpenterNodes::NodeClaim => {
-            let what = format!(
-                "is Karpenter's queue, by the rules {rules}, and SPILLWAY_KARPENTER is nodeclaim: both delete the \
-                 NodeClaims of the same nodes"
-            );
-            let to_do = "choose one: Karpenter=off, or Karpenter without its interruption queue";
-            Finding::new(FindingId::KarpenterQueue, Severity::Warn, target, what, to_do)
-        }
-    }
+fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding> {
+    let what = format!(
+        "is Karpenter's queue, by the rules {rules}, and SPILLWAY_KARPENTER is nodeclaim: both delete the NodeClaims of the same nodes"
+    );
+    let to_do = "choose one: Karpenter=off, or Karpenter without its interruption queue";
+    (settings.karpenter == KarpenterNodes::NodeClaim)
+        .then(|| Finding::new(FindingId::KarpenterQueue, Severity::Warn, target, what, to_do))
 }
 
 /// The hooks that tell a queue or topic of their own, as NTH's were set up before it could hear the bus.
@@ -228,7 +212,7 @@ mod tests {
     fn karpenters_queue_is_none_unless_its_nodes_are_ours() {
         let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
         let karpenters = [Rule { targets, ..spot(QUEUE) }];
-        assert_eq!(found(&karpenters, &[]), [(FindingId::KarpenterQueue, Severity::Info)]);
+        assert_eq!(found(&karpenters, &[]), []);
         let both = found(&karpenters, &[("SPILLWAY_KARPENTER", "nodeclaim")]);
         assert_eq!(both, [(FindingId::KarpenterQueue, Severity::Warn)]);
     }
@@ -250,7 +234,7 @@ mod tests {
         assert_eq!(found(&[spot(FUNCTION)], &[]), deaf, "we leave them to it");
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), deaf);
         let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
-        assert_eq!(found(&[Rule { targets, ..spot(QUEUE) }], &[]), [(FindingId::KarpenterQueue, Severity::Info)]);
+        assert_eq!(found(&[Rule { targets, ..spot(QUEUE) }], &[]), []);
         assert_eq!(found(&[], &[("SPILLWAY_KARPENTER", "nodeclaim")]), []);
     }
 }

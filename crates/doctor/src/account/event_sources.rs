@@ -2,12 +2,11 @@
 
 use spillway_drainer::aws::itself::{MAPPINGS, Mapping};
 use spillway_drainer::aws::{self, CallError, Itself};
-use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
+use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::EventSources;
 
@@ -27,9 +26,8 @@ fn check(mappings: &Result<Vec<Mapping>, CallError>, region: &str) -> Check {
             Check::made(ID, what, mappings.iter().map(|mapping| foreign(mapping, region)).collect())
         }
         Err(error) => {
-            let what = format!("the event source mappings of the function are not known: {}", chain(error));
-            let finding = Finding::new(FindingId::EventSourcesUnknown, Severity::Unknown, MAPPINGS, &what, PUT_BACK);
-            Check::made(ID, &what, vec![finding])
+            let what = "the event source mappings of the function are not known";
+            Check::not_answered(ID, FindingId::EventSourcesUnknown, error, what)
         }
     }
 }

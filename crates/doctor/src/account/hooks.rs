@@ -6,13 +6,11 @@ use std::time::Duration;
 use spillway_core::cluster::ClusterName;
 use spillway_core::decision::{self, HOOK_OF_EKS};
 use spillway_core::instance::ManagedBy;
-use spillway_drainer::aws::CallError;
 use spillway_settings::{LifecycleResult, ManagedNodeGroups, NoticeFamily, Policy, Settings};
-use spillway_startup::logs::chain;
 
 use super::groups::{Group, GroupHook};
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
+use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::Hooks;
 
@@ -50,12 +48,6 @@ pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings,
 
 fn names(groups: &[&Group]) -> String {
     groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn unknown(error: &CallError) -> Check {
-    let what = format!("cannot see the Auto Scaling groups and their hooks: {}", chain(&error));
-    let finding = Finding::new(FindingId::GroupsUnknown, Severity::Unknown, error.action, &what, PUT_BACK);
-    Check::made(ID, &what, vec![finding])
 }
 
 /// Whether its nodes are drained for its hooks, as far as it goes by whose they are.

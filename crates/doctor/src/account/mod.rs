@@ -31,6 +31,7 @@ use spillway_settings::Settings;
 use tokio::time::Instant;
 
 use crate::asked_until;
+use crate::catalogue::{CheckId, FindingId};
 use crate::report::Check;
 use bus::Rule;
 use drainers::Deployed;
@@ -74,7 +75,10 @@ fn about_rules(rules: &Result<Vec<Rule>, CallError>, settings: &Settings, invoca
     let region = &invocation.home.region;
     match rules {
         Ok(rules) => rules::look(rules, unqualified(&invocation.function), settings, region),
-        Err(error) => rules::unknown(error),
+        Err(error) => {
+            let what = "cannot see the rules, and who else gets the notices";
+            Check::not_answered(CheckId::Rules, FindingId::RulesUnknown, error, what)
+        }
     }
 }
 
@@ -89,7 +93,10 @@ fn about_hooks(
             let of_clusters = clusters.iter().map(|cluster| hooks::look(groups, cluster, settings, region));
             [hooks::unused(groups, settings)].into_iter().chain(of_clusters).collect()
         }
-        Err(error) => vec![hooks::unknown(error)],
+        Err(error) => {
+            let what = "cannot see the Auto Scaling groups and their hooks";
+            vec![Check::not_answered(CheckId::Hooks, FindingId::GroupsUnknown, error, what)]
+        }
     }
 }
 

@@ -38,7 +38,6 @@ const INVALID: &str = "ValidationError";
 const UNKNOWN: &str = "spillway-doctor-asks-for-nothing";
 const UNKNOWN_INSTANCE: &str = "i-00000000000000000";
 
-/// Right to make one call of a drain.
 struct Right<'a> {
     /// Action, as IAM writes it.
     action: &'static str,

@@ -1,10 +1,8 @@
 //! Whether this stack's own rules are there and enabled, for each kind of notice that the settings want. Pure.
 
 use spillway_core::decision;
-use spillway_drainer::aws::CallError;
 use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use spillway_settings::{NoticeFamily, Policy, Settings};
-use spillway_startup::logs::chain;
 
 use super::bus::{Rule, State};
 use crate::catalogue::{CheckId, FindingId};
@@ -45,12 +43,6 @@ fn spot_switched_off(settings: &Settings) -> Option<Finding> {
     let settings_off = "the settings SPILLWAY_DRAIN_ON and SPILLWAY_CORDON_ON";
     (settings.policy(NoticeFamily::Spot) == Policy::Ignore)
         .then(|| Finding::new(FindingId::SpotSwitchedOff, Severity::Warn, settings_off, what, to_do))
-}
-
-pub(super) fn unknown(error: &CallError) -> Check {
-    let what = format!("cannot see the rules, and who else gets the notices: {}", chain(&error));
-    let finding = Finding::new(FindingId::RulesUnknown, Severity::Unknown, error.action, &what, PUT_BACK);
-    Check::made(ID, &what, vec![finding])
 }
 
 fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {

@@ -24,7 +24,6 @@ const ID: CheckId = CheckId::Cordon;
 /// How many nodes are looked at to find one that nobody has cordoned.
 const TRIED: usize = 5;
 
-/// Claims one of these nodes as a dry run.
 pub(super) async fn look(
     client: &Client,
     settings: &Settings,

@@ -125,7 +125,6 @@ impl Answer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Evictions {
-    /// It may, as far as anybody knows.
     Allowed,
     Denied,
 }

@@ -41,7 +41,6 @@ pub(super) async fn look(
     }
 }
 
-/// EKS did not tell the way to the cluster.
 pub(super) fn unknown_cluster(failure: &Failure, cluster: &ClusterName, invocation: &Invocation) -> Check {
     let (name, region) = (quoted(cluster), &invocation.home.region);
     let to_do = format!(

@@ -10,7 +10,6 @@ pub(crate) const INVOKE: &str = "lambda:InvokeFunction";
 pub const MAPPINGS: &str = "lambda:ListEventSourceMappings";
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 
-/// Calls Lambda about the function itself.
 #[derive(Debug)]
 pub struct Itself {
     caller: Caller,
@@ -18,10 +17,8 @@ pub struct Itself {
     mappings: String,
 }
 
-/// Event source mapping of the function.
 #[derive(Debug)]
 pub struct Mapping {
-    /// UUID.
     pub id: String,
     /// ARN of the queue or stream, which a Kafka cluster of one's own does not have.
     pub source: Option<String>,

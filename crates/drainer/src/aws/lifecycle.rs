@@ -45,7 +45,6 @@ pub(crate) struct LifecycleAction<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
-    /// Auto Scaling goes on with the termination.
     Completed,
     /// Nobody waited any more: it had been completed, or its time had passed.
     AlreadyOver,
@@ -54,7 +53,6 @@ pub(crate) enum Completion {
 /// Whether an action waits for us, as the last heartbeat found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionState {
-    /// No heartbeat has found out yet.
     Unknown,
     /// The action waits, from now on for its whole timeout.
     Waiting,
@@ -118,7 +116,6 @@ impl<'a> LifecycleAction<'a> {
         self.is_kept.get()
     }
 
-    /// Confirms that the action is ours to hold.
     pub(crate) fn confirm_ours(&self) {
         self.ours.notify_one();
     }

@@ -16,7 +16,6 @@ pub(crate) use schedules::{Deleted, FunctionName, ScheduleName, Scheduler};
 /// Longest wait that an invocation sleeps. Scheduler invokes within the minute after a time.
 const SLEEPS_FOR: Duration = Duration::from_mins(2);
 
-/// Time of the next invocation with a payload.
 #[derive(Debug)]
 pub(crate) enum Later {
     Now,

@@ -6,10 +6,6 @@
 use std::iter;
 
 use aws_sdk_scheduler::Client;
-use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
-use aws_sdk_scheduler::operation::delete_schedule::DeleteScheduleError;
-use aws_sdk_scheduler::operation::get_schedule::GetScheduleError;
-use aws_sdk_scheduler::operation::update_schedule::UpdateScheduleError;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, RetryPolicy, Target,
 };
@@ -174,17 +170,10 @@ impl Scheduler {
         let mut times = Vec::new();
         for name in names.await?.into_iter().filter_map(|schedule| schedule.name) {
             let schedule = aws::until(GET, end, async || {
-                match self.client.get_schedule().name(&name).group_name(&place.group).send().await {
-                    Ok(schedule) => Ok(Some(schedule)),
-                    // It has fired meanwhile.
-                    Err(error)
-                        if error.as_service_error().is_some_and(GetScheduleError::is_resource_not_found_exception) =>
-                    {
-                        Ok(None)
-                    }
-                    Err(error) => Err(CallError::new(GET, error)),
-                }
+                let answer = self.client.get_schedule().name(&name).group_name(&place.group).send().await;
+                if_found(answer.map_err(|error| CallError::new(GET, error)))
             });
+            // One that is not found has fired meanwhile.
             let Some(schedule) = schedule.await? else { continue };
             let is_check =
                 schedule.target.and_then(|target| target.input).is_some_and(|input| input.contains(undo_check::KEY));
@@ -198,43 +187,29 @@ impl Scheduler {
         // Without a place nothing was ever scheduled.
         let Some(place) = &self.place else { return Ok(Deleted::No) };
         let deleted = aws::until(DELETE, end, async || {
-            match self.client.delete_schedule().name(&name.0).group_name(&place.group).send().await {
-                Ok(_) => Ok(Deleted::Yes),
-                Err(error)
-                    if error.as_service_error().is_some_and(DeleteScheduleError::is_resource_not_found_exception) =>
-                {
-                    Ok(Deleted::No)
-                }
-                Err(error) => Err(CallError::new(DELETE, error)),
-            }
+            let answer = self.client.delete_schedule().name(&name.0).group_name(&place.group).send().await;
+            if_found(answer.map_err(|error| CallError::new(DELETE, error)))
         });
-        Ok(deleted.await?)
+        Ok(deleted.await?.map_or(Deleted::No, |_| Deleted::Yes))
     }
 
     async fn create(&self, place: &Place, name: &ScheduleName, at: &str, target: &Target) -> Result<Exists, CallError> {
         let request = self.client.create_schedule().name(&name.0).group_name(&place.group).target(target.clone());
         let request = request.schedule_expression(at).flexible_time_window(at_once());
-        match request.action_after_completion(ActionAfterCompletion::Delete).send().await {
+        let answer = request.action_after_completion(ActionAfterCompletion::Delete).send().await;
+        match answer.map_err(|error| CallError::new(CREATE, error)) {
             Ok(_) => Ok(Exists::No),
-            Err(error) if error.as_service_error().is_some_and(CreateScheduleError::is_conflict_exception) => {
-                Ok(Exists::Yes)
-            }
-            Err(error) => Err(CallError::new(CREATE, error)),
+            Err(error) if error.has_code("ConflictException") => Ok(Exists::Yes),
+            Err(error) => Err(error),
         }
     }
 
     async fn update(&self, place: &Place, name: &ScheduleName, at: &str, target: &Target) -> Result<(), CallError> {
         let request = self.client.update_schedule().name(&name.0).group_name(&place.group).target(target.clone());
         let request = request.schedule_expression(at).flexible_time_window(at_once());
-        match request.action_after_completion(ActionAfterCompletion::Delete).send().await {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(UpdateScheduleError::is_resource_not_found_exception) =>
-            {
-                Err(CallError::unanswered(UPDATE, "the schedule has just fired"))
-            }
-            Err(error) => Err(CallError::new(UPDATE, error)),
-        }
+        let answer = request.action_after_completion(ActionAfterCompletion::Delete).send().await;
+        let updated = if_found(answer.map_err(|error| CallError::new(UPDATE, error)))?;
+        updated.map(drop).ok_or_else(|| CallError::unanswered(UPDATE, "the schedule has just fired"))
     }
 }
 
@@ -248,6 +223,14 @@ pub(crate) enum Deleted {
 enum Exists {
     Yes,
     No,
+}
+
+/// The answer, or `None` if there is no such schedule.
+fn if_found<T>(answer: Result<T, CallError>) -> Result<Option<T>, CallError> {
+    match answer {
+        Err(error) if error.has_code("ResourceNotFoundException") => Ok(None),
+        answer => answer.map(Some),
+    }
 }
 
 fn target(place: &Place, payload: &str) -> Target {

@@ -116,7 +116,6 @@ pub(crate) async fn look_instead(
     Ok(Claim { node: name, provider_id: provider_id(&node).to_owned(), how, holder, labels })
 }
 
-/// What a claim without effect was answered.
 #[derive(Debug)]
 pub enum Rehearsed {
     Passes,

@@ -42,7 +42,6 @@ pub(crate) struct ClaimedNode {
 #[derive(Debug)]
 pub(crate) enum NodeError {
     Unclaimed(Unclaimed),
-    /// The API server refused, or gave no answer.
     Api(ApiError),
 }
 

@@ -13,7 +13,6 @@ pub(super) struct Entity {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {
-    /// An ARN, or an id by itself.
     entity_value: String,
     status: Option<String>,
 }

@@ -34,9 +34,7 @@ pub(super) struct Count {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Allows {
     Now(usize),
-    /// Not now, because pods of it are not healthy.
     NoneNow,
-    /// Never, however healthy they are.
     Never,
     /// None, because its controller cannot count its pods, for that reason.
     Unknown(String),

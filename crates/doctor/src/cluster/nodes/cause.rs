@@ -7,11 +7,9 @@ use spillway_core::drain::pod::blocker::BudgetName;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     NeverAllows(BudgetName),
-    /// It lets no pod go at the moment.
     AllowsNoneNow(BudgetName),
     /// It lets fewer pods go at a time than one node has of it, by so much.
     AllowsFew(BudgetName, TooMany),
-    /// Each of these covers the same pods.
     SeveralBudgets(BTreeSet<BudgetName>),
     /// The API server would not evict a pod of the budget, for that reason.
     Refused(BudgetName, String),
@@ -23,7 +21,6 @@ pub(super) enum Cause {
     JobsAreNotTold,
 }
 
-/// More pods than a budget lets go at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TooMany {
     pub(super) at_a_time: usize,

@@ -23,7 +23,6 @@ const ASKED_AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub(super) enum Rehearsal {
     Held {
-        /// In the order of the budgets.
         unanswered: Vec<Unanswered>,
         /// How many budgets that let a pod go were too many to be asked about.
         left_out: usize,

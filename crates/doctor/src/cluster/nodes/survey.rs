@@ -57,7 +57,6 @@ pub(super) struct Covered {
 }
 
 impl<'a> Survey<'a> {
-    /// No pod has been seen yet.
     pub(super) fn new(fleet: &'a Fleet, budgets: &'a ClusterBudgets, window: Duration, now: Timestamp) -> Self {
         Self { fleet, budgets, window, now, held_up: BTreeMap::new(), covered: BTreeMap::new() }
     }
@@ -109,7 +108,6 @@ impl<'a> Survey<'a> {
         self.held_up.contains_key(&Cause::JobsAreNotTold)
     }
 
-    /// Takes it that their Jobs are told then.
     pub(super) fn jobs_are_told(&mut self) {
         self.held_up.remove(&Cause::JobsAreNotTold);
     }

@@ -55,7 +55,6 @@ fn findings(instances: &[Instance], cluster: &ClusterName, unowned: &BTreeSet<No
     tagged.into_iter().map(|(is_ignored, tagged)| finding(is_ignored, &tagged, region)).collect()
 }
 
-/// Nodes whose instances have such tags.
 #[derive(Default)]
 struct Tagged<'a> {
     nodes: BTreeSet<&'a NodeName>,
