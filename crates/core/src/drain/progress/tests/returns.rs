@@ -55,7 +55,7 @@ fn returned_pods_are_evicted_with_doubling_pauses_beside_other_work() {
     assert_eq!(evict(&mut progress, &mut next, now), 1);
     let at = |second| now + Duration::from_secs(second);
     let evicted: Vec<u64> = (1..300).filter(|second| evict(&mut progress, &mut next, at(*second)) > 0).collect();
-    assert_eq!(evicted, [5, 15, 35]);
+    assert_eq!(evicted, [5, 15], "three evictions with the first");
     assert_eq!(progress.end(), None);
 }
 
