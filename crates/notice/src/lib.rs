@@ -118,10 +118,7 @@ pub enum Incoming {
         history: History,
     },
     /// An event of ours, about a notice for which a node was cordoned: whether it may be uncordoned.
-    UndoCheck {
-        notice: Notice,
-        check: UndoCheck,
-    },
+    UndoCheck { notice: Notice, check: UndoCheck },
     /// A request of ours to look for scheduled maintenance that no notice has brought.
     MaintenanceLookup,
     /// One that concerns several, or an unknown number: each gets an invocation of its own.
