@@ -39,7 +39,7 @@ demo: ready ## a spot notice and a terminate notice on a real cluster, live (EVE
 bed: ready ## the cluster of the demo, kept up for you to play with
 	@$(DEMO) play
 
-doctor: ready ## what the doctor finds in the cluster of the demo (scripts/doctor asks the one of a real account)
+doctor: ready ## what the doctor finds in the cluster of the demo (tools/spillway doctor asks the one of a real account)
 	@$(DEMO) doctor
 
 bench: ready ## how fast, how small, beside NTH: docs/contributing/measured/bench.md, from the release build (RUNS=6 CASES=750x2 BEFORE=…/bootstrap NTH=…)

@@ -1,4 +1,4 @@
-//! What the doctor finds: a small cluster is looked at once, and the report shown to a person by tools/doctor.
+//! What the doctor finds: a small cluster is looked at once, and the report shown to a person by `tools/spillway doctor`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The programs of `tools/`, which show a document to a person.
+//! `tools/spillway`, which shows a document to a person.
 
 use std::ffi::OsStr;
 use std::process::Stdio;
@@ -9,11 +9,12 @@ use spillway_bed::setup::{Setup, project_file};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-/// Hands a document to one of the programs, which prints what it makes of it. Answers whether it ended well.
-pub(crate) async fn show(tool: &str, arguments: &[&OsStr], document: &Value) -> Result<bool, BedError> {
-    let running = || BedError::io(format!("run tools/{tool}"));
+/// Runs a subcommand over a document. Returns `true` if it ends well.
+pub(crate) async fn show(command: &str, arguments: &[&OsStr], document: &Value) -> Result<bool, BedError> {
+    let running = || BedError::io(format!("run tools/spillway {command}"));
     let mut child = Command::new(Setup::find()?.python)
-        .arg(project_file(&format!("tools/{tool}"))?)
+        .arg(project_file("tools/spillway")?)
+        .args([command, "--file", "-"])
         .args(arguments)
         .stdin(Stdio::piped())
         .spawn()

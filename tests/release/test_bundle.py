@@ -83,12 +83,10 @@ class WhatItHolds(unittest.TestCase):
         for name in (
             "deploy/rbac.yaml",
             "events/doctor.json",
-            "tools/doctor",
-            "tools/enroll",
+            "tools/spillway",
             "deploy/iam/enroller-policy.json",
             "deploy/cloudformation/receipts.yaml",
             "terraform/main.tf",
-            "scripts/doctor",
             "docs/install.md",
             "LICENSE",
         ):
@@ -103,8 +101,8 @@ class WhatItHolds(unittest.TestCase):
 
     def test_a_tool_stays_executable(self) -> None:
         with tarfile.open(self.archive) as tar:
-            modes = {name: tar.getmember(f"{TOP}/{name}").mode for name in ("scripts/doctor", "LICENSE")}
-        self.assertEqual(modes, {"scripts/doctor": 0o755, "LICENSE": 0o644})
+            modes = {name: tar.getmember(f"{TOP}/{name}").mode for name in ("tools/spillway", "LICENSE")}
+        self.assertEqual(modes, {"tools/spillway": 0o755, "LICENSE": 0o644})
 
     def test_its_samconfig_needs_no_build_and_knows_both_architectures(self) -> None:
         ours = tomllib.loads((ROOT / "samconfig.toml").read_text())

@@ -95,7 +95,7 @@ class Unpacked(unittest.TestCase):
         self.assertIn("Contents", self.s3().list_objects_v2(Bucket=run.bucket))
 
     def test_the_migration_from_nth_reads_the_bundles_template(self) -> None:
-        command = [sys.executable, "tools/from-nth", "-"]
+        command = [sys.executable, "tools/spillway", "from-nth", "-"]
         done = subprocess.run(command, cwd=self.folder, input="{}", capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("sam deploy", done.stdout)

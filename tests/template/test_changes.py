@@ -72,7 +72,7 @@ class WhatADeploymentChanges(unittest.TestCase):
 
     def test_each_step_of_a_migration_leads_where_the_guide_says(self) -> None:
         page = (ROOT / "docs/from-nth.md").read_text()
-        steps = re.findall(r"^(tools/from-nth --samconfig .*)\n(sam deploy --config-env from-nth) +# (.*)\n(?:tools/enroll .*\n)?scripts/doctor", page, re.M)
+        steps = re.findall(r"^(tools/spillway from-nth --samconfig .*)\n(sam deploy --config-env from-nth) +# (.*)\n(?:tools/spillway enroll .*\n)?tools/spillway doctor", page, re.M)
         self.assertEqual(len(steps), 2, "a dry run, then live, and the doctor after each")
         nth = installation({"enableSqsTerminationDraining": True, "taintNode": True})
         stack: dict[str, str] = {}

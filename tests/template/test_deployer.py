@@ -214,7 +214,7 @@ class TheGuard(unittest.TestCase):
         for action, resource in of_instances + of_groups:
             for key in ("karpenter.sh/nodepool", "kubernetes.io/cluster/prod", "eks:nodegroup-name"):
                 self.assert_only(("NODE-MAKERS", "DEPLOYERS"), action, resource, **{"aws:TagKeys": ["team", key]})
-            # The last is what tools/enroll marks a group by.
+            # The last is what tools/spillway enroll marks a group by.
             team = {"aws:TagKeys": ["team", "spillway/enrolled"], "aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/developer"}
             self.assertTrue(allows(("guard-scp",), action, resource, "developer", **team))
 

@@ -1,4 +1,4 @@
-"""The Terraform module is of this stack: its parameters, outputs and packages, and the hooks and entries of tools/enroll.
+"""The Terraform module is of this stack: its parameters, outputs and packages, and the hooks and entries of tools/spillway enroll.
 
 `make lint` parses and formats it. The provider is not here to validate it.
 """

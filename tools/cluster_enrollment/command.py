@@ -31,10 +31,10 @@ def main(arguments: list[str]) -> int:
     try:
         return _run(options)
     except (NoStack, NoCluster, Unusable, AwsError) as error:
-        print(f"enroll: {error}", file=sys.stderr)
+        print(f"spillway enroll: {error}", file=sys.stderr)
         return NOT_LOOKED_AT
     except KeyboardInterrupt:
-        print("enroll: stopped; what is done stays, and another run does the rest", file=sys.stderr)
+        print("spillway enroll: stopped; what is done stays, and another run does the rest", file=sys.stderr)
         return NOT_FINE
 
 
@@ -80,13 +80,13 @@ def _closing(results: list[Result], remarks: list[str], options: argparse.Namesp
     elif options.remove:
         lines.append("Not all is taken away: see what is marked ! or x above, and run it again.")
     elif not all(doctor.is_green(result.verdict) for result in results):
-        lines += ["", f"What the doctor found, with what to do: scripts/doctor {deployed.name} CLUSTER"]
+        lines += ["", f"What the doctor found, with what to do: tools/spillway doctor --stack {deployed.name} CLUSTER"]
     return "\n".join(lines)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "enroll", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        "spillway enroll", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="the clusters that the parameter Clusters names, or all of the Region")

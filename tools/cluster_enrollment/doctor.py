@@ -23,7 +23,7 @@ def verdict(aws: Aws, stack: Stack, cluster: str, is_fresh: bool) -> str:
     """In a few words, the worst first."""
     for left in reversed(range(TRIES)):
         try:
-            report = _ask(aws, stack, cluster)
+            report = ask(aws, stack, cluster)
         except (AwsError, Unusable, ValueError) as error:
             return f"{UNKNOWN}: {error}"
         if not (is_fresh and left and FRESH & {one["id"] for one in findings(report, "fail")}):
@@ -49,7 +49,8 @@ def findings(report: dict[str, Any], severity: str) -> list[dict[str, Any]]:
     return [one for check in report.get("checks", []) for one in check.get("findings", []) if one["severity"] == severity]
 
 
-def _ask(aws: Aws, stack: Stack, cluster: str) -> dict[str, Any]:
+def ask(aws: Aws, stack: Stack, cluster: str) -> dict[str, Any]:
+    """The report of one cluster; without a name, of all."""
     event = {"source": "spillway", "detail-type": "Spillway Doctor", "detail": {"cluster": cluster}}
     with tempfile.TemporaryDirectory(prefix="spillway-enroll-") as folder:
         question, answer = Path(folder) / "question.json", Path(folder) / "answer.json"

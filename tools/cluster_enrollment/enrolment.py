@@ -169,7 +169,7 @@ class _Visit:
         stack, root = self._work.stack, objects.DEPLOY.parent
         private = "" if self._cluster.is_public else "; its endpoint is private, so run this from within its network"
         own = " --remove" if not files else " --groups" if self._work.with_groups else ""
-        there = f"tools/enroll --stack {stack.name} --region {stack.region} --cluster {self._cluster.name}{own}"
+        there = f"tools/spillway enroll --stack {stack.name} --region {stack.region} --cluster {self._cluster.name}{own}"
         sign_in = f"aws eks update-kubeconfig --region {stack.region} --name {self._cluster.name}"
         apply = f"kubectl apply --server-side --field-manager={objects.MANAGER}"
         names = "".join(f" -f {file.relative_to(root)}" for file in files)

@@ -14,14 +14,14 @@ FILE = "nth-values.yaml"
 def closing(parameters: dict[str, str], sources: list[Source]) -> str:
     pairs = [f"  {setting(name, value, WIDEST)}" for name, value in parameters.items()]
     clusters = " ".join(cluster for one in sources for cluster in one.clusters) or "NAME"
-    tool = "tools/from-nth --samconfig samconfig.toml"
+    tool = "tools/spillway from-nth --samconfig samconfig.toml"
     deploy = f"sam deploy --config-env {sam.ENVIRONMENT}"
     steps = [
         f"{tool} {words(sources)} && {deploy}      # a dry run",
-        f"tools/enroll --cluster {clusters}",
-        "scripts/doctor, and the receipts of real notices",
+        f"tools/spillway enroll --cluster {clusters}",
+        "tools/spillway doctor, and the receipts of real notices",
         f"{tool} --live {words(sources)} && {deploy}",
-        "scripts/doctor",
+        "tools/spillway doctor",
     ]
     endings = [(ending(one), one) for one in sources]
     for each in dict.fromkeys(steps for steps, _ in endings):
@@ -51,7 +51,7 @@ def ending(source: Source) -> tuple[str, ...]:
     nth = source.nth
     if not nth.queue_mode:
         return (
-            "tools/enroll --cluster {clusters} --groups: NTH completed no hooks in IMDS mode, so there may be none",
+            "tools/spillway enroll --cluster {clusters} --groups: NTH completed no hooks in IMDS mode, so there may be none",
             "a drill, and then uninstall NTH: until then both act on each node",
         )
     if nth["checkTagBeforeDraining"]:

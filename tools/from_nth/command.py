@@ -21,12 +21,12 @@ DESCRIPTION = """\
 Reads the Helm values of aws-node-termination-handler and says, for each of them, what Spillway has for it.
 
   helm get values RELEASE --namespace NAMESPACE >nth-values.yaml
-  tools/from-nth nth-values.yaml                                # the report
-  tools/from-nth --samconfig samconfig.toml nth-values.yaml     # and the section from-nth of samconfig.toml
+  tools/spillway from-nth nth-values.yaml                                # the report
+  tools/spillway from-nth --samconfig samconfig.toml nth-values.yaml     # and the section from-nth of samconfig.toml
 
 A HelmRelease of Flux and an Application of Argo CD are taken as they are. Several clusters of one stack are translated together:
 
-  tools/from-nth --samconfig samconfig.toml prod=prod-values.yaml stage=stage-values.yaml
+  tools/spillway from-nth --samconfig samconfig.toml prod=prod-values.yaml stage=stage-values.yaml
 """
 # A cluster's name as EKS takes it, and the file with its values.
 OF_CLUSTER = re.compile(r"([0-9A-Za-z][0-9A-Za-z_-]{0,99})=(.+)")
@@ -34,7 +34,7 @@ OF_CLUSTER = re.compile(r"([0-9A-Za-z][0-9A-Za-z_-]{0,99})=(.+)")
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        "from-nth", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+        "spillway from-nth", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "files",
@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
     try:
         return run(sources(options.files or ["-"], options.cluster), options)
     except (values.Unusable, sam.Unsayable) as error:
-        print(f"from-nth: {error}", file=sys.stderr)
+        print(f"spillway from-nth: {error}", file=sys.stderr)
         return 2
 
 
@@ -133,7 +133,7 @@ def run(sources: list[Source], options: argparse.Namespace) -> int:
     report = "\n".join([*reports, *([fleet.render(contradictions)] if contradictions else [])])
     if contradictions and (samconfig or options.overrides):
         sys.stderr.write(report)
-        print("\nfrom-nth: nothing is written: see CONTRADICTIONS", file=sys.stderr)
+        print("\nspillway from-nth: nothing is written: see CONTRADICTIONS", file=sys.stderr)
         return 1
     if options.overrides:
         sys.stderr.write(report)
@@ -147,7 +147,7 @@ def run(sources: list[Source], options: argparse.Namespace) -> int:
     if any(map(left_out, conversions)):
         # Not 0, so that no `&& sam deploy` follows: without DryRun, say, it would drain.
         print(
-            "\nfrom-nth: this version lacks some of the parameters; without them Spillway does its default",
+            "\nspillway from-nth: this version lacks some of the parameters; without them Spillway does its default",
             file=sys.stderr,
         )
     return 1 if contradictions or any(map(left_out, conversions)) else 0

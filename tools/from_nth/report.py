@@ -69,7 +69,7 @@ def convert(
     lines += [of_unknown(one) for one in nth.unknown]
     if cluster:
         its = {"Clusters": cluster}
-        answer = Answer(Verdict.SAME, "Spillway leaves all other clusters alone. tools/enroll lets it into this one.", tuple(its))
+        answer = Answer(Verdict.SAME, "Spillway leaves all other clusters alone. tools/spillway enroll lets it into this one.", tuple(its))
         lines.append(line(f"--cluster {cluster}", answer, its, template))
         found |= its
     its = {"DryRun": str(not live).lower()}

@@ -13,7 +13,7 @@ NTH = "aws-node-termination-handler"
 MANIFESTS = ("HelmRelease", "Application", "ApplicationSet", "HelmChart")
 WITHOUT_YAML = (
     "this is YAML, and Python has no PyYAML here to read it. Either install that (pip install pyyaml), or use JSON: "
-    "helm get values RELEASE --namespace NAMESPACE --output json | tools/from-nth"
+    "helm get values RELEASE --namespace NAMESPACE --output json | tools/spillway from-nth"
 )
 
 

@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         clusters = _clusters(options)
     except Failed as error:
-        print(f"tools/drains: {error}", file=sys.stderr)
+        print(f"spillway drains: {error}", file=sys.stderr)
         return 2
     if sys.stderr.isatty():
         print(f"reading {len(clusters)} cluster(s) …", file=sys.stderr)
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="tools/drains",
+        prog="spillway drains",
         description="Shows what drains now, in all EKS clusters of the account and Region: each node that Spillway has claimed, "
         "how much time is left, how many pods are, and what blocks them. On a terminal it looks again and again.",
         epilog="It reads nodes, pods, PodDisruptionBudgets and events with your own rights, and changes nothing. "

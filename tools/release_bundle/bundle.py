@@ -16,7 +16,7 @@ from release_bundle.version import repository
 
 # As they are in the project, below the bundle's folder.
 FOLDERS = ("deploy", "docs", "events", "terraform", "tools")
-FILES = ("LICENSE", "README.md", "scripts/doctor")
+FILES = ("LICENSE", "README.md")
 # What only the project itself needs.
 LEFT_OUT = {"tests", "__pycache__", "release", "release_bundle"}
 # For each architecture, a folder like `sam build` makes it: FUNCTION/bootstrap.

@@ -1,4 +1,4 @@
-"""What the tests of tools/enroll share: a stack, clusters, groups and objects to decide about."""
+"""What the tests of tools/spillway enroll share: a stack, clusters, groups and objects to decide about."""
 
 from typing import Any
 

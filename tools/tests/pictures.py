@@ -14,12 +14,8 @@ from receipt_timeline.fleet_page import fleet_page
 from receipt_timeline.page import page
 from receipt_timeline.receipt import read
 
-from doctor_report.page import Page as DoctorsPage
-from doctor_report.report import read as read_report
-
 from . import receipts
 from .drawings.slack import channel
-from .drawings.terminal import terminal
 from .drawings.way import way
 from .drawn import Page
 
@@ -56,11 +52,6 @@ def the_way() -> str:
     return way(drain)
 
 
-def the_doctor() -> str:
-    report = read_report((Path(__file__).parent / "doctor/broken.json").read_text())
-    return terminal("scripts/doctor spillway", DoctorsPage(80, colours=True).of(report))
-
-
 def messages() -> str:
     return channel("a_drain_that_begins", "a_drain_that_lost_pods_shows_which_and_why")
 
@@ -85,5 +76,4 @@ PICTURES = [
     *_light_and_dark("way", the_way),
     Picture("way-phone.png", the_way, width=500),
     *_light_and_dark("slack", messages, width=720),
-    Picture("doctor.png", the_doctor, width=760, dark=True),
 ]

@@ -19,8 +19,7 @@ from doctor_report import shell
 from doctor_report.page import Page
 from doctor_report.report import read
 
-TOOL = Path(__file__).parents[1] / "doctor"
-SCRIPT = Path(__file__).parents[2] / "scripts/doctor"
+TOOL = (str(Path(__file__).parents[1] / "spillway"), "doctor")
 SAMPLES = Path(__file__).parent / "doctor"
 BROKEN = (SAMPLES / "broken.json").read_text()
 
@@ -29,8 +28,8 @@ def changed(**fields: Any) -> str:
     return json.dumps({**json.loads(BROKEN), **fields})
 
 
-def run(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, TOOL, *arguments], input=text, capture_output=True, text=True, check=False)
+def run(text: str, file: str = "-") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *TOOL, "--file", file], input=text, capture_output=True, text=True, check=False)
 
 
 class ThePage(unittest.TestCase):
@@ -147,7 +146,7 @@ class TheTool(unittest.TestCase):
             with self.subTest(text=text[:30]):
                 refused = run(text)
                 self.assertEqual((refused.returncode, refused.stdout), (2, ""))
-                self.assertEqual(refused.stderr, f"tools/doctor: {said}\n")
+                self.assertEqual(refused.stderr, f"spillway doctor: {said}\n")
         self.assertEqual(run("", "no/such/file").returncode, 2)
 
     def test_colours_are_for_a_terminal_only(self) -> None:
@@ -158,7 +157,7 @@ class TheTool(unittest.TestCase):
     def on_a_terminal(self, variables: dict[str, str]) -> bytes:
         ours, terminal = pty.openpty()
         with subprocess.Popen(
-            [sys.executable, TOOL, SAMPLES / "broken.json"], stdout=terminal, env={**os.environ, **variables}
+            [sys.executable, *TOOL, "--file", SAMPLES / "broken.json"], stdout=terminal, env={**os.environ, **variables}
         ) as tool:
             os.close(terminal)
             printed = b""
@@ -176,13 +175,14 @@ class TheTool(unittest.TestCase):
 AWS = """#!/usr/bin/env bash
 printf '%s\\n' "$@" >>"$CALLS"
 case $1 in
-  cloudformation) echo "$FUNCTION" ;;
-  lambda) cp "$REPORT" "${@: -1}"; echo '{"StatusCode": 200}' ;;
+  cloudformation) cat "$STACK" ;;
+  lambda) for word in "$@"; do case $word in fileb://*) cat "${word#fileb://}" >"$EVENT" ;; *answer.json) cp "$REPORT" "$word" ;; esac; done
 esac
 """
+STACK = {"StackId": "arn:aws:cloudformation:eu-central-1:111122223333:stack/of-tests/1"}
 
 
-class TheScript(unittest.TestCase):
+class TheFunction(unittest.TestCase):
     """With an `aws` that notes what it was asked."""
 
     def setUp(self) -> None:
@@ -192,31 +192,32 @@ class TheScript(unittest.TestCase):
         (self.folder / "aws").write_text(AWS)
         (self.folder / "aws").chmod(0o755)
 
-    def ask(self, *arguments: str, function: str = "spillway-Drain-1") -> subprocess.CompletedProcess[str]:
+    def ask(self, *arguments: str, **outputs: str) -> subprocess.CompletedProcess[str]:
+        described = {**STACK, "Outputs": [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]}
+        (self.folder / "stack").write_text(json.dumps({"Stacks": [described]}))
         environment = {
-            "PATH": f"{self.folder}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "XDG_CACHE_HOME": str(self.folder),
-            "CALLS": str(self.folder / "calls"),
+            "PATH": f"{self.folder}:{os.environ['PATH']}",
             "REPORT": str(SAMPLES / "broken.json"),
-            "FUNCTION": function,
+            **{name: str(self.folder / name.lower()) for name in ("CALLS", "STACK", "EVENT")},
         }
-        return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False, env=environment)
+        command = [sys.executable, *TOOL, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
-    def test_invokes_the_stacks_function_and_prints_its_report(self) -> None:
-        asked = self.ask("of-tests", "prod")
-        self.assertEqual(asked.returncode, 1, asked.stderr)
-        kept = self.folder / "spillway/doctor/of-tests.json"
-        self.assertEqual(asked.stdout, f"{run(BROKEN).stdout}\nAs JSON: {kept}\n")
-        self.assertEqual(kept.read_text(), BROKEN)
+    def test_is_invoked_and_its_report_printed(self) -> None:
+        outputs = {"FunctionName": "spillway-Drain-1", "RoleArn": "arn:role"}
+        asked = self.ask("--stack", "of-tests", "prod", **outputs)
+        self.assertEqual((asked.returncode, asked.stdout), (1, run(BROKEN).stdout), asked.stderr)
         calls = (self.folder / "calls").read_text().splitlines()
         self.assertEqual(calls[calls.index("--function-name") + 1], "spillway-Drain-1")
-        event = json.loads(calls[calls.index("--payload") + 1])
+        event = json.loads((self.folder / "event").read_text())
         self.assertEqual(event, {"source": "spillway", "detail-type": "Spillway Doctor", "detail": {"cluster": "prod"}})
+        as_json = self.ask("prod", "-o", "json", **outputs)
+        self.assertEqual((as_json.returncode, json.loads(as_json.stdout)), (1, json.loads(BROKEN)))
 
-    def test_says_that_a_stack_is_not_spillways(self) -> None:
-        asked = self.ask(function="")
+    def test_of_a_stack_that_is_not_spillways_is_not_asked(self) -> None:
+        asked = self.ask()
         self.assertEqual((asked.returncode, asked.stdout), (2, ""))
-        self.assertIn("the stack spillway has no output FunctionName", asked.stderr)
+        self.assertIn("the stack spillway has no outputs", asked.stderr)
 
 
 if __name__ == "__main__":

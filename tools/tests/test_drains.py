@@ -1,4 +1,4 @@
-"""tools/drains: what is read of claims, budgets and events, and what is shown; with a stand-in for kubectl and the AWS CLI.
+"""tools/spillway drains: what is read of claims, budgets and events, and what is shown; with a stand-in for kubectl and the AWS CLI.
 
 That a real API server answers so, an end-to-end test shows (`tests/e2e/tests/scenarios/drains_tool.rs`).
 """
@@ -212,7 +212,7 @@ class Text(unittest.TestCase):
                since="2026-11-21T03:12:02Z", until="2026-11-21T03:14:02Z"),
         ]  # fmt: skip
         page = (TOOLS.parent / "docs/drains.md").read_text()
-        self.assertIn(f"$ tools/drains\n{table(drains, [], NOW, 1)}\n```", page)
+        self.assertIn(f"$ tools/spillway drains\n{table(drains, [], NOW, 1)}\n```", page)
 
     def test_nothing_drains(self) -> None:
         self.assertEqual(self.shown(), ["2026-11-21 03:13:00 UTC: 0 claimed nodes"])
@@ -295,7 +295,7 @@ class Typed(unittest.TestCase):
 
     def drains(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "TMPDIR": str(self.folder)}
-        command = [sys.executable, str(TOOLS / "drains"), *arguments]
+        command = [sys.executable, str(TOOLS / "spillway"), "drains", *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
     def cluster(self, name: str, *nodes: Json, **more: Any) -> None:
@@ -329,7 +329,7 @@ class Typed(unittest.TestCase):
 
     def test_it_ends_with_all_that_it_started_when_it_is_told_to_or_its_terminal_closes(self) -> None:
         self.cluster("mine", node())
-        command = [sys.executable, str(TOOLS / "drains"), "--context", "mine"]
+        command = [sys.executable, str(TOOLS / "spillway"), "drains", "--context", "mine"]
         environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "TMPDIR": str(self.folder)}
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             ours, its = pty.openpty()

@@ -1,4 +1,4 @@
-"""tools/enroll in one cluster: what is done in which order, and what is left when something before it is not as it should be.
+"""tools/spillway enroll in one cluster: what is done in which order, and what is left when something before it is not as it should be.
 
 AWS and kubectl are played here; with real ones it is tested end to end (tests/e2e/tests/enroll).
 """
@@ -144,7 +144,7 @@ class Enrolling(unittest.TestCase):
         result = world.visit()
         self.assertEqual((world.done, result.is_fresh), (PUT[:1], False))
         (step,) = (step for step in result.steps if step.what == "objects of deploy/")
-        self.assertEqual(step.commands[0], "tools/enroll --stack spillway --region eu-central-1 --cluster prod --groups")
+        self.assertEqual(step.commands[0], "tools/spillway enroll --stack spillway --region eu-central-1 --cluster prod --groups")
         self.assertIn("deploy/rbac.yaml", str(step.commands[-1]))
         self.assertIn(f"told {HOOK}", states(result))
 

@@ -1,4 +1,4 @@
-"""tools/enroll: which clusters are meant, what a mistake is answered with, what is printed. `aws` and `kubectl` are scripts here."""
+"""tools/spillway enroll: which clusters are meant, what a mistake is answered with, what is printed. `aws` and `kubectl` are scripts here."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from cluster_enrollment.enrolment import Result
 from cluster_enrollment.step import Part, State, Step
 
 ROOT = Path(__file__).parents[2]
-TOOL = ROOT / "tools/enroll"
+TOOL = (str(ROOT / "tools/spillway"), "enroll")
 
 
 class WhichClusters(unittest.TestCase):
@@ -105,7 +105,7 @@ def step(state: State, part: Part = Part.ACCESS) -> Step:
 
 class TheDocuments(unittest.TestCase):
     # At the beginning of a line, or between backquotes; up to a comment or another command.
-    COMMAND = re.compile(r"(?:^(?:    Value: !Sub )?|`)(tools/enroll [^`\n#;&|]+)", re.MULTILINE)
+    COMMAND = re.compile(r"(?:^(?:    Value: !Sub )?|`)(tools/spillway enroll [^`\n#;&|]+)", re.MULTILINE)
 
     def test_have_no_command_that_the_tool_does_not_take(self) -> None:
         pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "template.yaml"]
@@ -115,7 +115,7 @@ class TheDocuments(unittest.TestCase):
         self.assertGreaterEqual(len(whole), 8)
         for page, words in whole:
             with self.subTest(page=page, command=words):
-                command._parser().parse_args(words.split()[1:])
+                command._parser().parse_args(words.split()[2:])
 
 
     def test_explain_what_the_tool_says(self) -> None:
@@ -170,7 +170,7 @@ class TheOutcome(unittest.TestCase):
 class TheVerdict(unittest.TestCase):
     def test_is_unknown_when_nobody_can_be_asked(self) -> None:
         for error in (aws.Unusable("expired"), aws.AwsError("AccessDenied", "expired")):
-            with patch.object(doctor, "_ask", side_effect=error):
+            with patch.object(doctor, "ask", side_effect=error):
                 self.assertEqual(doctor.verdict(aws.Aws(), stack(), "prod", False), "unknown: expired")
 
     def test_is_the_status_with_the_worst_finding(self) -> None:
@@ -192,7 +192,7 @@ class TheTool(unittest.TestCase):
             program.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 254\n")
             program.chmod(program.stat().st_mode | stat.S_IEXEC)
             environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-            return subprocess.run([sys.executable, TOOL, *arguments], env=environment, capture_output=True, text=True, check=False)
+            return subprocess.run([sys.executable, *TOOL, *arguments], env=environment, capture_output=True, text=True, check=False)
 
     def test_says_in_a_line_why_it_looks_at_nothing(self) -> None:
         no_stack = "An error occurred (ValidationError) when calling the DescribeStacks operation: Stack with id x does not exist"
@@ -204,7 +204,7 @@ class TheTool(unittest.TestCase):
             ran = self.run_with(said, "--all")
             self.assertEqual((ran.returncode, ran.stdout), (2, ""), ran)
             self.assertIn(words, ran.stderr)
-            self.assertTrue(ran.stderr.startswith("enroll: "), ran.stderr)
+            self.assertTrue(ran.stderr.startswith("spillway enroll: "), ran.stderr)
 
     def test_asks_in_the_stacks_region_alone(self) -> None:
         """Clusters and groups of other Regions may have the same names."""
@@ -216,7 +216,7 @@ class TheTool(unittest.TestCase):
             program.write_text(f"#!/bin/sh\necho \"$@\" >> {asked}\n{answers}\n")
             program.chmod(program.stat().st_mode | stat.S_IEXEC)
             environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "AWS_REGION": "us-east-1"}
-            ran = subprocess.run([sys.executable, TOOL, "--cluster", "shop"], env=environment, capture_output=True, text=True, check=False)
+            ran = subprocess.run([sys.executable, *TOOL, "--cluster", "shop"], env=environment, capture_output=True, text=True, check=False)
             self.assertIn("no EKS cluster shop in eu-central-1; there are: prod", ran.stderr)
             self.assertIn("eks list-clusters --region eu-central-1 ", asked.read_text())
 

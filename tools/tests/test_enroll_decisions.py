@@ -1,4 +1,4 @@
-"""What tools/enroll decides: for access entries, objects, hooks and nodes, in both directions."""
+"""What tools/spillway enroll decides: for access entries, objects, hooks and nodes, in both directions."""
 
 import json
 import unittest

@@ -228,7 +228,7 @@ class Webhook(unittest.TestCase):
         }
         self.assertEqual(document(installation(self.VALUES)), expected)
         (command,) = commands(self.VALUES)
-        self.assertRegex(command, r'^aws ssm put-parameter .* --name /spillway/webhook .*"\$\(tools/from-nth --webhook FILE\)"')
+        self.assertRegex(command, r'^aws ssm put-parameter .* --name /spillway/webhook .*"\$\(tools/spillway from-nth --webhook FILE\)"')
         self.assertNotIn("s3cr3t", str(converted(self.VALUES).lines))
 
     def test_without_an_address_there_is_none(self) -> None:

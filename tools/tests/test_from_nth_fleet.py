@@ -69,15 +69,15 @@ class TheSteps(unittest.TestCase):
         self.assertNotIn("tag on", self.of(untagged))
         self.assertIn("7. uninstall NTH, and remove its rules, queue and hooks", self.of(untagged))
         imds = self.of(source("c"))
-        self.assertIn("6. tools/enroll --cluster c --groups", imds)
+        self.assertIn("6. tools/spillway enroll --cluster c --groups", imds)
         self.assertIn("7. a drill, and then uninstall NTH", imds)
 
     def test_name_the_clusters_of_each_ending_if_there_are_several(self) -> None:
         steps = self.of(source("a", **QUEUE), source("c"))
         self.assertIn("a=a.yaml c=c.yaml && sam deploy", steps)
-        self.assertIn("tools/enroll --cluster a c\n", steps)
+        self.assertIn("tools/spillway enroll --cluster a c\n", steps)
         self.assertIn("6. a: group by group", steps)
-        self.assertIn("8. c: tools/enroll --cluster c --groups", steps)
+        self.assertIn("8. c: tools/spillway enroll --cluster c --groups", steps)
 
 
 class APlaceholder(unittest.TestCase):

@@ -20,7 +20,7 @@ from from_nth.report import convert, render
 
 from tests.test_from_nth_conversion import LATER, SAMPLES
 
-TOOL = Path(__file__).parents[1] / "from-nth"
+TOOL = (str(Path(__file__).parents[1] / "spillway"), "from-nth")
 
 
 class TheReport(unittest.TestCase):
@@ -58,7 +58,7 @@ class TheReport(unittest.TestCase):
 class TheCommand(unittest.TestCase):
     def run_it(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, TOOL, *arguments], input=given, capture_output=True, text=True, check=False
+            [sys.executable, *TOOL, *arguments], input=given, capture_output=True, text=True, check=False
         )
 
     def test_reads_a_file_and_standard_input_alike(self) -> None:
@@ -112,7 +112,7 @@ class TheCommand(unittest.TestCase):
         ):
             run = self.run_it("--set", given, given='{"nodeTerminationGracePeriod": 600}')
             self.assertEqual((run.returncode, run.stdout), (2, ""))
-            self.assertIn(f"from-nth: --set {given}: {why}", run.stderr)
+            self.assertIn(f"spillway from-nth: --set {given}: {why}", run.stderr)
 
     def test_counts_what_is_not_needed_and_shows_it_if_asked(self) -> None:
         sample = str(SAMPLES / "queue.yaml")
@@ -129,7 +129,7 @@ class TheCommand(unittest.TestCase):
 
     def test_says_to_change_over_in_the_order_of_the_guide(self) -> None:
         steps = self.run_it(str(SAMPLES / "queue.yaml")).stdout.split("To change over")[1]
-        places = [steps.index(step) for step in ("a dry run", "tools/enroll", "scripts/doctor,", "--live", "5. scripts/doctor", "NTH's tag off")]
+        places = [steps.index(step) for step in ("a dry run", "tools/spillway enroll", "tools/spillway doctor,", "--live", "5. tools/spillway doctor", "NTH's tag off")]
         self.assertEqual(places, sorted(places))
         self.assertIn("ManagedTag=spillway/managed", self.run_it(str(SAMPLES / "queue.yaml")).stdout)
 
@@ -140,6 +140,6 @@ class TheCommand(unittest.TestCase):
     def test_says_what_is_wrong_with_the_file_and_writes_nothing(self) -> None:
         run = self.run_it("--overrides", given="- a\n")
         self.assertEqual((run.returncode, run.stdout), (2, ""))
-        self.assertEqual(run.stderr, "from-nth: standard input: it is a list at the top, where Helm values are a map\n")
+        self.assertEqual(run.stderr, "spillway from-nth: standard input: it is a list at the top, where Helm values are a map\n")
         missing = self.run_it("/nowhere/values.yaml")
-        self.assertEqual(missing.stderr, "from-nth: /nowhere/values.yaml: cannot be read: No such file or directory\n")
+        self.assertEqual(missing.stderr, "spillway from-nth: /nowhere/values.yaml: cannot be read: No such file or directory\n")

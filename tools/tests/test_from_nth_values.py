@@ -85,7 +85,7 @@ class WhatIsNoUse(unittest.TestCase):
         )
         self.assertEqual(run.returncode, 2)
         self.assertIn("pip install pyyaml", run.stderr)
-        self.assertIn("helm get values RELEASE --namespace NAMESPACE --output json | tools/from-nth", run.stderr)
+        self.assertIn("helm get values RELEASE --namespace NAMESPACE --output json | tools/spillway from-nth", run.stderr)
         run = subprocess.run(
             [sys.executable, "-c", script], cwd=TOOLS, input='{"dryRun": true}', capture_output=True, text=True
         )

@@ -71,7 +71,7 @@ fn not_named(there: &[ClusterName], chosen: &[ClusterName], stack: &str, region:
     let object = counted(left.len(), "EKS cluster");
     let each: Vec<_> = left.iter().map(|cluster| quoted(cluster.as_str())).collect();
     let of_stack = if stack.is_empty() { String::new() } else { format!(" --stack {}", quoted(stack)) };
-    let command = format!("tools/enroll{of_stack} --region {region} --cluster {}", each.join(" "));
+    let command = format!("tools/spillway enroll{of_stack} --region {region} --cluster {}", each.join(" "));
     (!left.is_empty())
         .then(|| Finding::new(FindingId::ClusterNotNamed, Severity::Info, object, what, to_do).with_command(command))
 }
@@ -93,7 +93,7 @@ mod tests {
         let finding = found(&["b"]).unwrap();
         assert_eq!((finding.id, finding.severity), (FindingId::ClusterNotNamed, Severity::Info));
         assert_eq!(finding.object, "2 EKS clusters");
-        let command = "tools/enroll --stack spillway --region us-east-1 --cluster a c";
+        let command = "tools/spillway enroll --stack spillway --region us-east-1 --cluster a c";
         assert_eq!(finding.command.as_deref(), Some(command));
     }
 }

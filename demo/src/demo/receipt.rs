@@ -14,7 +14,7 @@ pub(super) fn last_in(log: &[String]) -> Option<Value> {
     lines.find(|line| line.get("receipt").is_some())
 }
 
-/// Prints it, and has `tools/timeline` draw it, over the picture that an earlier demo made for the same rule.
+/// Prints it, and has `tools/spillway show` draw it, over the picture that an earlier demo made for the same rule.
 pub(super) async fn show(receipt: &Value, rule: &str) -> Result<(), BedError> {
     let text = |field: &str| receipt[field].as_str().unwrap_or_default();
     println!("\n  The receipt: {}: {}", text("ending"), text("reason"));
@@ -23,7 +23,7 @@ pub(super) async fn show(receipt: &Value, rule: &str) -> Result<(), BedError> {
     }
     let file = picture(rule)?;
     println!("  As a picture, for a browser:");
-    tools::show("timeline", &["--output".as_ref(), file.as_os_str()], receipt).await.map(drop)
+    tools::show("show", &["--output=html".as_ref(), "--to".as_ref(), file.as_os_str()], receipt).await.map(drop)
 }
 
 fn picture(rule: &str) -> Result<PathBuf, BedError> {

@@ -30,7 +30,7 @@ async fn cluster_without_rights_gets_the_command_that_enrolls_it() {
 
     let rights = finding(&report, "kubernetes-rights").expect("as waited for");
     assert_eq!((&rights["id"], &rights["severity"]), (&json!("no-rights"), &json!("fail")), "{report:#}");
-    let enroll = format!("tools/enroll --stack spillway --region us-east-1 --cluster {}", world.cluster);
+    let enroll = format!("tools/spillway enroll --stack spillway --region us-east-1 --cluster {}", world.cluster);
     assert_eq!(rights["command"], json!(enroll));
     assert_eq!(report["status"], "fail");
 }

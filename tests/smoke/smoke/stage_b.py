@@ -101,7 +101,7 @@ def enrol(run: Run) -> None:
 
 
 def doctor(run: Run) -> None:
-    run.say(run.programs.run(run.bundle, "scripts/doctor", SPILLWAY))
+    run.say(run.programs.run(run.bundle, "tools/spillway", "doctor", "--stack", SPILLWAY))
 
 
 def terminate(run: Run) -> None:

@@ -52,7 +52,7 @@ def kept(options: str, first: str = "") -> Answer:
         ("Webhook",),
         (
             f"aws ssm put-parameter --type SecureString --tier Intelligent-Tiering --name {WEBHOOK_PARAMETER} "
-            f'--value "$(tools/from-nth --webhook{options} FILE)"',
+            f'--value "$(tools/spillway from-nth --webhook{options} FILE)"',
         ),
     )
 

@@ -5,8 +5,8 @@ use spillway_core::invocation::Invocation;
 
 use crate::report::quoted;
 
-/// `tools/enroll` for one cluster. `stack` is the function's own; empty when nobody has told it.
+/// `tools/spillway enroll` for one cluster. `stack` is the function's own; empty when nobody has told it.
 pub(super) fn command(cluster: &ClusterName, stack: &str, invocation: &Invocation) -> String {
     let of_stack = if stack.is_empty() { String::new() } else { format!(" --stack {}", quoted(stack)) };
-    format!("tools/enroll{of_stack} --region {} --cluster {}", invocation.home.region, quoted(cluster))
+    format!("tools/spillway enroll{of_stack} --region {} --cluster {}", invocation.home.region, quoted(cluster))
 }

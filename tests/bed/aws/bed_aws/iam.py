@@ -22,7 +22,7 @@ STACK = "spillway"
 # By the names under which the tests take them.
 ROLES = {"spillway-drain": ("Drain", "DrainRole"), "spillway-announcer": ("Announcer", "AnnouncerRole")}
 SCHEDULES_ROLE = "SchedulesRole"
-# Who runs tools/enroll; what that person may is in a file of its own.
+# Who runs tools/spillway enroll; what that person may is in a file of its own.
 ENROLLER = "Enroller"
 ENROLLERS_ROLE = "spillway-enroller"
 _ARNS = {

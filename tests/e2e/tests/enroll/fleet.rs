@@ -156,9 +156,10 @@ impl Fleet {
 
     /// Runs the tool.
     pub(crate) async fn enroll(&self, arguments: &[&str]) -> Run {
-        let tool = project_file("tools/enroll").expect("it is part of the product");
+        let tool = project_file("tools/spillway").expect("it is part of the product");
         let mut command = self.program(&self.python);
-        let ran = command.arg(tool).args(arguments).arg("--json").output().await.expect("there is a Python");
+        let ran =
+            command.arg(tool).arg("enroll").args(arguments).arg("--json").output().await.expect("there is a Python");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let said = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| json!(text(&ran.stdout)));
         let run = Run { code: ran.status.code().unwrap_or(-1), said, stderr: text(&ran.stderr) };
@@ -260,7 +261,8 @@ impl Fleet {
         let mut findings = of_cluster.flat_map(|check| check["findings"].as_array().into_iter().flatten());
         let Some(found) = findings.find(|one| one["id"] == id) else { return false };
         let command = found["command"].as_str().unwrap_or_default();
-        let enroll = format!("tools/enroll --stack {STACK} --region {} --cluster {cluster}", self.world.region);
+        let enroll =
+            format!("tools/spillway enroll --stack {STACK} --region {} --cluster {cluster}", self.world.region);
         assert!(command.starts_with(&enroll), "{found:#}");
         true
     }

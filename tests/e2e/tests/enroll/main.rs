@@ -1,4 +1,4 @@
-//! Clusters that nobody has prepared, of each authentication mode, and the one command that enrols them: `tools/enroll` with the
+//! Clusters that nobody has prepared, of each authentication mode, and the one command that enrols them: `tools/spillway enroll` with the
 //! real AWS CLI and kubectl, signed in through the clusters' own authenticators, under IAM.
 //!
 //! It changes the clusters for everybody, so this is the only test of this world.
@@ -149,7 +149,7 @@ async fn mistakes(fleet: &Fleet) {
     let half = fleet.enroll(&["--cluster", "red", "blue", "red"]).await;
     assert_eq!((half.code, half.of("red")["rights"].as_str()), (NOT_FINE, Some("there")), "{half:#?}");
     assert_eq!(half.steps("told"), ["blue objects of deploy/"]);
-    assert!(half.of("blue")["steps"].to_string().contains("tools/enroll --stack spillway"), "{half:#?}");
+    assert!(half.of("blue")["steps"].to_string().contains("tools/spillway enroll --stack spillway"), "{half:#?}");
     assert_eq!(half.said["remarks"], json!(["red was named more than once, and is done once"]));
     let back =
         fleet.aws.override_endpoint(&fleet.person.access_key_id, "blue", Some(&fleet.cluster("blue").api_server), None);

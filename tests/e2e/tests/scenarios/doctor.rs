@@ -158,7 +158,7 @@ async fn who_has_no_access_entry_is_told_how_to_get_one() {
     assert_eq!(findings(&checks), [format!("fail no-access-entry cluster {}", stage.world.cluster)]);
     assert_eq!(check(&checks, "in-cluster")["status"], "skipped");
     let command = check(&checks, "sign-in")["findings"][0]["command"].as_str().expect("a command");
-    assert!(command.starts_with("tools/enroll "), "{command}");
+    assert!(command.starts_with("tools/spillway enroll "), "{command}");
     assert!(command.ends_with(&format!(" --cluster {}", stage.world.cluster)), "{command}");
 }
 

@@ -1,4 +1,4 @@
-//! `tools/drains`: what it shows of a drain that goes on, as a real API server tells it.
+//! `tools/spillway drains`: what it shows of a drain that goes on, as a real API server tells it.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ const WAIT: Duration = Duration::from_mins(1);
 
 /// What the tool shows of the stage's node.
 async fn shown(stage: &Stage) -> Value {
-    let tool = project_file("tools/drains").expect("it is there");
+    let tool = project_file("tools/spillway").expect("it is there");
     let path = stage.world.kubectl.parent().expect("a folder");
     let output = Command::new(Setup::find().expect("the set-up").python)
         .arg(tool)
-        .args(["--json", "--context", "bed"])
+        .args(["drains", "--json", "--context", "bed"])
         .env("KUBECONFIG", &stage.world.kubeconfig)
         .env("PATH", path)
         .output()

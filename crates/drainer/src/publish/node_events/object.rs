@@ -13,7 +13,7 @@ use super::{About, Drain, EventSeverity, Told};
 const NAMESPACE_OF_NODES: &str = "default";
 /// The API server's limit.
 const LONGEST_NOTE: usize = 1024;
-/// The annotation by which a program reads how many pods have to leave: `tools/drains` does.
+/// The annotation by which a program reads how many pods have to leave: `tools/spillway drains` does.
 const PODS: &str = "spillway/pods";
 /// A name may have 253 characters; the number behind it takes up to 17.
 const LONGEST_NAME: usize = 230;

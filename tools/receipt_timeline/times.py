@@ -23,3 +23,12 @@ def moment(typed: str, now: datetime) -> datetime:
     except ValueError:
         raise NoTime(f"{typed!r} is no time: type 90m, 3h or 2d for how long ago, or 2026-11-21T03:12 (UTC)") from None
     return at if at.tzinfo else at.replace(tzinfo=timezone.utc)
+
+
+def span(since: str, until: str) -> tuple[datetime, datetime]:
+    """From when to when, in UTC."""
+    now = datetime.now(timezone.utc)
+    begin, end = (moment(typed, now).astimezone(timezone.utc) for typed in (since, until))
+    if begin >= end:
+        raise NoTime("--since is not before --until")
+    return begin, end

@@ -1,0 +1,60 @@
+"""The command `spillway`: its subcommands, and that each runs on Python 3.9, which Amazon Linux 2023 has."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from programs.spillway import COMMANDS, version
+
+TOOLS = Path(__file__).parents[1]
+SPILLWAY = TOOLS / "spillway"
+FLOOR = (3, 9)
+# Of the standard library, added after 3.9.
+NEWER = {"tomllib"}
+
+
+def spillway(*arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([python, str(SPILLWAY), *arguments], capture_output=True, text=True, check=False)
+
+
+class TheCommand(unittest.TestCase):
+    def test_lists_its_subcommands(self) -> None:
+        for arguments in ((), ("--help",), ("--profile", "p")):
+            done = spillway(*arguments)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual([name for name in COMMANDS if f"  {name} " in done.stdout], list(COMMANDS))
+
+    def test_says_its_version_also_after_a_subcommand(self) -> None:
+        for arguments in (("--version",), *((name, "--version") for name in COMMANDS)):
+            self.assertEqual(spillway(*arguments).stdout, f"spillway {version()}\n")
+
+    def test_wrong_words_end_with_2_and_a_line(self) -> None:
+        for arguments, said in ((("enrol",), "there is no command enrol; there are: enroll,"), (("--profile",), "--profile needs a name")):
+            done = spillway(*arguments)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+            self.assertIn(f"spillway: {said}", done.stderr)
+
+
+class TheFloor(unittest.TestCase):
+    def test_sources_parse_and_import_nothing_newer(self) -> None:
+        for file in [file for file in TOOLS.rglob("*.py") if "tests" not in file.parts] + [SPILLWAY]:
+            tree = ast.parse(file.read_text(), str(file), feature_version=FLOOR)
+            imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+            self.assertEqual(imported & NEWER, set(), file)
+
+    def test_subcommands_start_on_the_oldest_python(self) -> None:
+        python = shutil.which("python3.9")
+        if not python or subprocess.run([python, "-V"], capture_output=True, check=False).returncode:
+            self.skipTest("there is no Python 3.9 here")
+        for name in COMMANDS:
+            done = spillway(name, "--help", python=python)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
