@@ -109,7 +109,7 @@ class Numbers(unittest.TestCase):
 class TheBill(unittest.TestCase):
     def test_readme_and_metrics_name_the_same(self) -> None:
         bills = [re.findall(r"at\s+most\s+(\d+)\s+USD\s+a\s+month", text(page)) for page in ("README.md", "docs/metrics.md")]
-        self.assertEqual(bills[0], bills[1][:1])
+        self.assertEqual(bills, [["10", "53"]] * 2)
 
 
 if __name__ == "__main__":
