@@ -43,7 +43,7 @@ const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
 const CHANGES_QUEUED: usize = 256;
 /// The status of an API server that has too much to do.
 const BUSY: u16 = 429;
-/// How often a watch that such a one refuses goes on from where it was. Then the objects are listed before it is tried again. In a storm
+/// How often a watch that such a one refuses, or begins too late, goes on from where it was. Then the objects are listed before it is tried again. In a storm
 /// the lists are what keeps the API server busy: it may read all pods of the cluster for each.
 const GOES_ON_TIMES: u32 = 5;
 
@@ -167,7 +167,8 @@ impl<K: Watched> Watcher<K> {
             let lasted = begun.elapsed();
             let pause = pause_after(&end, lasted, &mut backoff);
             let is_short = lasted < HEALTHY;
-            let is_refused = is_short && matches!(&end, WatchEnd::Failed(error) if error.code() == Some(BUSY));
+            let is_busy = |error: &ApiError| error.code() == Some(BUSY) || matches!(error, ApiError::Timeout(_));
+            let is_refused = is_short && matches!(&end, WatchEnd::Failed(error) if is_busy(error));
             refused = if is_refused { refused + 1 } else { 0 };
             match end {
                 WatchEnd::Renew => {}
@@ -323,12 +324,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_that_does_not_begin_within_four_seconds_is_given_up() {
-        let (context, began) = (TestContext::new(&[], [call("GET /api/v1/nodes")], []), Instant::now());
+    async fn watch_that_begins_late_is_given_up_and_goes_on_without_a_list() {
+        let late = || call("GET /api/v1/nodes").with("watch=true").with("resourceVersion=7");
+        let goes_on = late().streams(&[]);
+        let (context, began) = (TestContext::new(&[], [late(), goes_on], []), Instant::now());
         let selection = Selection::<Node> { api: Api::all(client(&context).await), field_selector: None };
-        let event = selection.watch(Some("7".to_owned())).next().await;
+        let mut watch = selection.watch(Some("7".to_owned()));
+        let event = watch.next().await;
         assert!(matches!(event, WatchEvent::Interrupted(ApiError::Timeout(_))), "{event:?}");
         assert_eq!(began.elapsed().as_secs(), 4);
+        assert!(matches!(watch.next().await, WatchEvent::Begun));
     }
 
     const SOON: Duration = Duration::from_millis(130);
