@@ -1,7 +1,8 @@
 //! The condition `DisruptionTarget`, which tells a pod's Job that the pod has not failed: an eviction sets it by itself, a deletion
 //! does not (kubernetes, `pkg/controller/tainteviction`, sets it before it deletes).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kube::Client;
@@ -24,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Sets the condition, as long as that works.
 pub(crate) struct DisruptionTarget {
     clock: Clock,
+    /// The pods that have it: a deletion may be repeated each second.
+    set: RefCell<BTreeSet<PodUid>>,
     /// One did not get through: no deletion waits for another.
     is_given_up: Cell<bool>,
 }
@@ -31,17 +34,20 @@ pub(crate) struct DisruptionTarget {
 impl DisruptionTarget {
     /// For the pods of one drain.
     pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, is_given_up: Cell::new(false) }
+        Self { clock, set: RefCell::default(), is_given_up: Cell::new(false) }
     }
 
     /// Sets it on a pod that is about to be deleted. The pod is deleted all the same if that fails, which is told once.
     pub(crate) async fn set(&self, client: &Client, pod: &LeaveRequest) {
-        if self.is_given_up.get() {
+        if self.is_given_up.get() || self.set.borrow().contains(&pod.uid) {
             return;
         }
         let request = PodRequest::Status(Patch::Strategic(self.condition(&pod.uid)));
         let error = match timeout(PATIENCE, exchange(client, &pod.name, &request)).await {
-            Ok(Ok(response)) if response.is_success() => return,
+            Ok(Ok(response)) if response.is_success() => {
+                self.set.borrow_mut().insert(pod.uid.clone());
+                return;
+            }
             Ok(Ok(response)) => match refusal(&response.status()) {
                 Some(refusal) => refusal,
                 None => return,
@@ -98,10 +104,14 @@ mod tests {
 
     /// The conditions of two pods are set one after the other, and that is asked.
     async fn set_twice(asked: impl IntoIterator<Item = Expected>) {
+        set_of(["a", "b"], asked).await;
+    }
+
+    async fn set_of(pods: impl IntoIterator<Item = &'static str>, asked: impl IntoIterator<Item = Expected>) {
         let context = TestContext::new(&[], asked, []);
         let client = client(&context).await;
         let disruption_target = DisruptionTarget::new(Clock::starting_at(Timestamp::UNIX_EPOCH));
-        for name in ["a", "b"] {
+        for name in pods {
             let (uid, method) = (PodUid(format!("uid-{name}")), Method::Delete);
             let name = PodName { namespace: "shop".to_owned(), name: name.to_owned() };
             let pod = LeaveRequest { uid, name, method, grace: Grace::Own, patience: None };
@@ -115,6 +125,12 @@ mod tests {
         let lines = logged_in_time(set_twice([lost]));
         let [line] = &lines[..] else { panic!("{lines:?}") };
         assert!(line.starts_with("WARN: cannot set the condition DisruptionTarget on pod shop/a"), "{line}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn repeated_deletion_sets_the_condition_once() {
+        let set = |name: &str| call(format!("PATCH /api/v1/namespaces/shop/pods/{name}/status")).says(200, pod(name));
+        set_of(["a", "a", "b", "a"], [set("a"), set("b")]).await;
     }
 
     #[tokio::test(start_paused = true)]
