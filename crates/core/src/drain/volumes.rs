@@ -23,13 +23,15 @@ pub fn claims_in_use(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
     there.flat_map(|pod| pod.claims.iter().map(|claim| (pod.name.namespace.clone(), claim.clone()))).collect()
 }
 
-/// Whether a volume that is attached to the node is waited for: it can be attached to one node at a time, and no pod uses it
-/// there. Which pod had it does not matter: others may have drained the node before.
+/// Whether a volume that is attached to the node is waited for: it can be attached to one node at a time, no pod uses it there, and
+/// it is not being deleted. Which pod had it does not matter: others may have drained the node before.
 pub fn is_awaited(volume: &PersistentVolume, in_use: &BTreeSet<ClaimName>) -> bool {
     let Some(spec) = &volume.spec else { return false };
     let claim = spec.claim_ref.as_ref().and_then(|claim| Some((claim.namespace.clone()?, claim.name.clone()?)));
     let mut modes = spec.access_modes.iter().flatten();
-    claim.is_none_or(|claim| !in_use.contains(&claim)) && !modes.any(|mode| MULTI_ATTACH.contains(&mode.as_str()))
+    volume.metadata.deletion_timestamp.is_none()
+        && claim.is_none_or(|claim| !in_use.contains(&claim))
+        && !modes.any(|mode| MULTI_ATTACH.contains(&mode.as_str()))
 }
 
 #[cfg(test)]
@@ -60,7 +62,10 @@ mod tests {
 
     fn is_awaited_of(claim: &str, modes: &[&str]) -> bool {
         let claim = json!({"namespace": "shop", "name": claim});
-        let volume = json!({"metadata": {"name": "pv"}, "spec": {"accessModes": modes, "claimRef": claim}});
+        let mut volume = json!({"metadata": {"name": "pv"}, "spec": {"accessModes": modes, "claimRef": claim}});
+        if claim["name"] == "deleted" {
+            volume["metadata"]["deletionTimestamp"] = json!("2026-11-21T03:12:00Z");
+        }
         let in_use = BTreeSet::from([("shop".to_owned(), "agent".to_owned())]);
         is_awaited(&serde_json::from_value(volume).unwrap(), &in_use)
     }
@@ -70,6 +75,7 @@ mod tests {
         assert!(is_awaited_of("db-0", &["ReadWriteOnce"]));
         assert!(is_awaited_of("db-0", &["ReadWriteOncePod"]));
         assert!(!is_awaited_of("agent", &["ReadWriteOnce"]));
+        assert!(!is_awaited_of("deleted", &["ReadWriteOnce"]), "no pod has its claim any more");
         assert!(!is_awaited_of("db-0", &["ReadWriteMany"]));
         assert!(!is_awaited_of("db-0", &["ReadWriteOnce", "ReadOnlyMany"]));
     }
