@@ -60,6 +60,14 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Returns `true` if the API server decided against the request. A request that was lost, or for which it had no time, is not
+    /// refused.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Forbidden { .. } | Self::Refused { .. } | Self::ServerError { .. })
+    }
+}
+
 /// How much of a response is read, which is all that says anything: a deletion is answered with the pod, which may be 1.5 MB, and
 /// a hundred may be answered at once.
 pub const READ: usize = 64 << 10;
@@ -99,34 +107,36 @@ pub fn meaning(response: &ApiResponse) -> Answer {
         };
     }
     let status = response.status();
-    let cause =
-        |reason: &str| status.details.iter().flat_map(|details| &details.causes).find(|cause| cause.reason == reason);
     let retry_after = retry_after(response, &status);
     let message = || format!("the API server answered {}", said(&status));
+    if let Some(budget) = blocking_budget(&status) {
+        return Answer::BlockedBy { budget };
+    }
     match status.code {
         // Whatever else cannot be found, a pod that may be there is not taken for gone.
         404 if is_missing(&status, "pods") => Answer::Gone,
         409 if is_of_another_uid(&status) => Answer::Replaced,
         401 => Answer::Unauthorized { message: message() },
         403 if is_terminating(&status) => Answer::NamespaceTerminating,
-        // A webhook's no and a budget's with an odd status have the same code.
         403 if is_of_rbac(&status) => Answer::Forbidden { message: status.message },
-        429 => match cause("DisruptionBudget") {
-            Some(cause) => Answer::BlockedBy { budget: budget_name(&cause.message) },
-            // What a busy API server answers is no webhook's.
-            None if is_of_webhook(&status) => Answer::Refused { message: message() },
-            None => Answer::Throttled { retry_after },
-        },
+        // What a busy API server answers is no webhook's.
+        429 if is_of_webhook(&status) => Answer::Refused { message: message() },
+        429 => Answer::Throttled { retry_after },
         500 if status.message.contains("more than one PodDisruptionBudget") => Answer::BlockedBySeveral,
         500.. => Answer::ServerError { message: message(), retry_after },
         _ => Answer::Refused { message: message() },
     }
 }
 
-/// "The disruption budget web needs 3 healthy pods and has 3 currently": its name is the fourth word.
-fn budget_name(message: &str) -> String {
-    let name = message.strip_prefix("The disruption budget ").and_then(|rest| rest.split(' ').next());
-    name.unwrap_or(message).to_owned()
+/// Name of the budget that refuses an eviction: as a cause, with 429 or 403 ("The disruption budget web needs 3 healthy pods and
+/// has 3 currently"), or as the refused object, with 403: its status is odd, or names too many evictions.
+fn blocking_budget(status: &Status) -> Option<String> {
+    let details = status.details.as_ref().filter(|_| matches!(status.code, 403 | 429))?;
+    let cause = details.causes.iter().find(|cause| cause.reason.starts_with("DisruptionBudget"));
+    let named = cause.and_then(|cause| cause.message.strip_prefix("The disruption budget ")?.split(' ').next());
+    let is_refused = details.kind.starts_with("poddisruptionbudget") && !is_of_rbac(status);
+    let refused = is_refused.then_some(details.name.as_str());
+    named.or(refused).or(cause.map(|cause| cause.message.as_str())).map(str::to_owned)
 }
 
 /// The header has it when the API server is too busy to look at a request, the body when it did.

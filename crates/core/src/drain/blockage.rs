@@ -41,6 +41,8 @@ pub struct BlockedPod {
     pub until: Option<Instant>,
     /// The grace period that it asks for.
     pub grace: Duration,
+    /// What to do about what blocks it.
+    pub advice: Option<String>,
 }
 
 /// How long something has blocked the pods of a drain.
@@ -142,7 +144,7 @@ fn is_blocked(pod: &Tracked) -> bool {
 fn blocked(uid: &PodUid, pod: &Tracked, window: Window) -> Option<BlockedPod> {
     let by = pod.blocked.by().filter(|_| has_to_leave(pod))?.clone();
     let until = pod.blocked_until(window);
-    Some(BlockedPod { uid: uid.clone(), name: pod.name.clone(), by, until, grace: pod.grace })
+    Some(BlockedPod { uid: uid.clone(), name: pod.name.clone(), by, until, grace: pod.grace, advice: pod.advice() })
 }
 
 #[cfg(test)]

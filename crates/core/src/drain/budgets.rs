@@ -11,7 +11,6 @@
 //! own controller; one after another these waits add up: fifty pods took 7.9 s instead of 4.4 s.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
 use kube_core::{Selector, SelectorExt as _};
@@ -20,7 +19,6 @@ use tokio::time::Instant;
 use super::plan::PodUid;
 use super::pod::blocker::{Blocker, BudgetName};
 use super::pod::{PodState, Tracked};
-use super::tier::OpenTiers;
 use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
 
@@ -30,32 +28,6 @@ const PROBE_EVERY: Duration = Duration::from_secs(5);
 
 /// How many of the budgets of one pod are named: two are one too many, and whoever may create budgets may create very many.
 const NAMED: usize = 4;
-
-/// Whose budgets a watch is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WatchScope {
-    Namespace(String),
-    Cluster,
-}
-
-impl WatchScope {
-    /// Whether that namespace's budgets are among them.
-    pub fn has(&self, namespace: &str) -> bool {
-        match self {
-            Self::Namespace(own) => own == namespace,
-            Self::Cluster => true,
-        }
-    }
-}
-
-impl fmt::Display for WatchScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Namespace(namespace) => write!(f, "namespace {namespace}"),
-            Self::Cluster => f.write_str("the cluster"),
-        }
-    }
-}
 
 /// The pods of one budget that still have to leave.
 #[derive(Debug, Default)]
@@ -90,10 +62,15 @@ impl DisruptionsAllowed {
 }
 
 impl KnownBudgets {
-    /// The blocked pods of these tiers that are to be evicted now: as many as their budgets allow, or
-    /// one whose turn it is to see whether it does.
-    pub fn released(&self, pods: &BTreeMap<PodUid, Tracked>, open: OpenTiers, now: Instant) -> BTreeSet<PodUid> {
-        let released = queues(pods, open).into_iter().flat_map(|(budget, mut queue)| {
+    /// The blocked pods that are to be evicted now, of those that have their turn: as many as their budgets allow, or
+    /// one to see whether it does.
+    pub fn released(
+        &self,
+        pods: &BTreeMap<PodUid, Tracked>,
+        has_turn: impl Fn(&Tracked) -> bool,
+        now: Instant,
+    ) -> BTreeSet<PodUid> {
+        let released = queues(pods, has_turn).into_iter().flat_map(|(budget, mut queue)| {
             queue.blocked.sort_unstable();
             let count = self.count(budget, &queue, now);
             queue.blocked.into_iter().map(|(_, uid)| uid.clone()).take(count)
@@ -102,8 +79,8 @@ impl KnownBudgets {
     }
 
     /// When [`released`](Self::released) may have something new by the mere passing of time.
-    pub fn next_due(&self, pods: &BTreeMap<PodUid, Tracked>, open: OpenTiers) -> Option<Instant> {
-        let queues = queues(pods, open).into_iter().filter(|(_, queue)| !queue.blocked.is_empty());
+    pub fn next_due(&self, pods: &BTreeMap<PodUid, Tracked>, has_turn: impl Fn(&Tracked) -> bool) -> Option<Instant> {
+        let queues = queues(pods, has_turn).into_iter().filter(|(_, queue)| !queue.blocked.is_empty());
         queues.filter_map(|(budget, _)| Some(self.0.get(budget)?.probe_at)).min()
     }
 
@@ -128,23 +105,26 @@ impl KnownBudgets {
         }
     }
 
-    /// Notes that a pod of the budget has been evicted.
-    pub fn evicted(&mut self, budget: &BudgetName) {
+    /// Notes that a pod of the budget has been evicted. A budget that nobody watches may let another go: it is tried at once.
+    pub fn evicted(&mut self, budget: &BudgetName, now: Instant) {
         if let Some(allowed) = self.0.get_mut(budget) {
+            if allowed.generation.is_none() {
+                allowed.probe_at = now;
+            }
             allowed.pods = allowed.pods.saturating_sub(1);
         }
     }
 
-    /// Takes what a watch saw of the budgets of its scope; returns those that block nothing now, as far as is known: they are
+    /// Takes what a watch saw of the budgets of a namespace; returns those that block nothing now, as far as is known: they are
     /// no more, or were edited.
-    pub fn changed(&mut self, scope: &WatchScope, change: Change<DisruptionBudget>, now: Instant) -> Vec<BudgetName> {
+    pub fn changed(&mut self, namespace: &str, change: Change<DisruptionBudget>, now: Instant) -> Vec<BudgetName> {
         match change {
             Change::Seen(budget) => self.see(&budget, now).into_iter().collect(),
             Change::Gone(budget) => self.forget(|known| name(&budget).as_ref() == Some(known)),
             Change::OnlyThese(budgets) => {
                 let there: BTreeSet<BudgetName> = budgets.iter().filter_map(name).collect();
                 let edited: Vec<BudgetName> = budgets.iter().filter_map(|budget| self.see(budget, now)).collect();
-                let gone = self.forget(|known| scope.has(&known.namespace) && !there.contains(known));
+                let gone = self.forget(|known| known.namespace == namespace && !there.contains(known));
                 edited.into_iter().chain(gone).collect()
             }
         }
@@ -188,13 +168,13 @@ pub fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
     blocked.map(|pod| pod.name.namespace.as_str()).collect()
 }
 
-fn queues(pods: &BTreeMap<PodUid, Tracked>, open: OpenTiers) -> BTreeMap<&BudgetName, Queue<'_>> {
+fn queues(pods: &BTreeMap<PodUid, Tracked>, has_turn: impl Fn(&Tracked) -> bool) -> BTreeMap<&BudgetName, Queue<'_>> {
     let mut queues = BTreeMap::<_, Queue<'_>>::new();
     for (uid, pod) in pods {
         let Some(budget) = pod.budget().filter(|_| !pod.is_returned) else { continue };
         match pod.state {
             PodState::Requested => queues.entry(budget).or_default().requested += 1,
-            PodState::Waits { due: None } if open.has(pod.tier) => {
+            PodState::Waits { due: None } if has_turn(pod) => {
                 queues.entry(budget).or_default().blocked.push((pod.history.last_requested_at(), uid));
             }
             _ => {}

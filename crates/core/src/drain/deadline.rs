@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+pub use forcing::LEAST_PATIENCE;
 pub use grace::{Deletion, Grace};
 
 /// What is kept before the instance goes: a kubelet tells the API server within a second or so that its pods have stopped,

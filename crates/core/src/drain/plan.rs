@@ -172,7 +172,7 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
 
 /// The garbage collector calls an orphan *Failed* whose containers may still run.
 fn has_finished(pod: &Pod) -> bool {
-    !pod.status.is_collected && matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
+    !pod.status.conditions.is_collected && matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
 }
 
 fn grace(pod: &Pod) -> Duration {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::answer::Answer;
 use super::blockage::{Blockage, BlockageNews};
-use super::budgets::{KnownBudgets, WatchScope, namespaces_to_watch};
+use super::budgets::{KnownBudgets, namespaces_to_watch};
 use super::deadline::{Deletion, Termination, Window};
 use super::kubelet::Kubelet;
 use super::plan::{Disposition, Planned, PodUid, plan};
@@ -19,7 +19,7 @@ use super::pod::{PodState, Tracked, Unconfirmed};
 use super::report::DrainEnd;
 use super::request::{DELETIONS_AT_ONCE, EVICTIONS_AT_ONCE, LeaveRequest, Method};
 use super::returns::{Arrival, Returns};
-use super::tier::{OpenTiers, Tier};
+use super::tier::Tier;
 use crate::clock::Clock;
 use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
@@ -47,8 +47,8 @@ pub struct Progress {
     is_node_watched: bool,
     /// What is known of the node's kubelet, if anything is.
     kubelet: Option<Kubelet>,
-    /// Whether the node is no more, because the garbage collector removes its pods.
-    is_node_gone: bool,
+    /// Whether the garbage collector removes pods. The node is no more if its watch agrees: a pod's status has many writers.
+    is_collecting: bool,
     /// What is to be logged.
     transitions: Vec<Transition>,
     /// The missing rights that have been logged.
@@ -90,7 +90,7 @@ impl Progress {
             in_flight: InFlight::default(),
             is_node_watched: false,
             kubelet: None,
-            is_node_gone: false,
+            is_collecting: false,
             transitions: Vec::new(),
             forbidden: BTreeSet::new(),
         };
@@ -144,6 +144,11 @@ impl Progress {
         self.window = Window { dead_since: self.window.dead_since, ..window };
     }
 
+    /// Time when the last pod came that the scheduler bound late.
+    pub fn last_late(&self) -> Option<Instant> {
+        self.returns.last_late
+    }
+
     /// Whether that pod has been seen before.
     pub fn knows(&self, uid: &PodUid) -> bool {
         self.pods.contains_key(uid)
@@ -151,8 +156,9 @@ impl Progress {
 
     /// The pods, by UID. Of a node that is no more nobody says whether what was leaving has stopped.
     pub fn into_pods(mut self) -> BTreeMap<PodUid, Tracked> {
+        let is_node_gone = self.is_collecting && matches!(self.kubelet, Some(Kubelet::Silent | Kubelet::Dead));
         let leaving = self.pods.values_mut().filter(|pod| matches!(pod.state, PodState::Leaving { .. }));
-        for pod in leaving.filter(|_| self.is_node_gone) {
+        for pod in leaving.filter(|_| is_node_gone) {
             pod.settle(PodState::Unconfirmed(Unconfirmed::Silent));
         }
         self.pods
@@ -166,12 +172,12 @@ impl Progress {
     /// The requests to make now; each has to be [`answered`](Self::answered).
     pub fn requests(&mut self, now: Instant) -> Vec<LeaveRequest> {
         self.give_up_on_silence(now);
-        let open = self.open_tiers(now);
-        let released = self.budgets.released(&self.pods, open, now);
+        let has_turn = self.turn(now);
+        let released = self.budgets.released(&self.pods, &has_turn, now);
         let window = self.window;
         let mut requests = Vec::new();
         for (uid, pod) in &mut self.pods {
-            let by_time = pod.next_request(window).filter(|(due, _)| open.has(pod.tier) && *due <= now);
+            let by_time = pod.next_request(window).filter(|(due, _)| has_turn(pod) && *due <= now);
             let by_budget = released.contains(uid).then_some(Method::Evict);
             let Some(method) = by_time.map(|(_, method)| method).or(by_budget) else { continue };
             if !self.in_flight.has_room_for(method) {
@@ -184,10 +190,7 @@ impl Progress {
             if let Some(budget) = pod.budget() {
                 self.budgets.requested(budget, now);
             }
-            let patience = match method {
-                Method::Evict => window.patience(pod.needs(window), now),
-                Method::Delete => None,
-            };
+            let patience = pod.patience(method, window, now);
             pod.request(method, grace, now);
             *self.in_flight.of(method) += 1;
             requests.push(LeaveRequest { uid: uid.clone(), name: pod.name.clone(), method, grace, patience });
@@ -198,13 +201,13 @@ impl Progress {
     /// When there may be new [`requests`](Self::requests) or [news](Self::news), or the node's watch
     /// [is due](Self::is_node_watch_due), by the mere passing of time.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
-        let open = self.open_tiers(now);
+        let has_turn = self.turn(now);
         let has_room = |method| self.in_flight.has_room_for(method);
         let by_time = self.pods.values().filter(|pod| pod.waits()).filter_map(|pod| {
             let (due, _) = pod.next_request(self.window).filter(|(_, method)| has_room(*method))?;
-            if open.has(pod.tier) { Some(due) } else { self.opens_at(pod.tier) }
+            if has_turn(pod) { Some(due) } else { Some(due.max(pod.leaves_from(self.window)?)) }
         });
-        let by_budget = self.budgets.next_due(&self.pods, open).filter(|_| has_room(Method::Evict));
+        let by_budget = self.budgets.next_due(&self.pods, &has_turn).filter(|_| has_room(Method::Evict));
         by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).min()
     }
 
@@ -213,12 +216,13 @@ impl Progress {
         namespaces_to_watch(&self.pods)
     }
 
-    /// Whether it is time to watch the node: a pod that is overdue raises the question whether anybody is there to report
+    /// Whether it is time to watch the node: a pod that is overdue, or that the garbage collector removes, raises the question whether anybody is there to report
     /// its end; and while something blocks a pod whose instance is going or held by a hook, whether the pod still runs.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going = matches!(self.window.instance_goes, Termination::Soon { .. } | Termination::AtTheLatest(_));
         let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());
-        !self.is_node_watched && (self.overdue_at().is_some_and(|at| at <= now) || is_going && is_blocked())
+        let is_overdue = || self.overdue_at().is_some_and(|at| at <= now);
+        !self.is_node_watched && (self.is_collecting || is_overdue() || is_going && is_blocked())
     }
 
     /// Notes that the node is watched from now on; what is seen has to be [told](Self::kubelet_seen).
@@ -228,13 +232,12 @@ impl Progress {
 
     /// Takes what the watch of the node saw.
     pub fn kubelet_seen(&mut self, kubelet: Kubelet, now: Instant) {
-        // A node that cannot be watched is given the benefit of the doubt, but not one that is no more.
-        if self.is_node_gone && kubelet == Kubelet::Answers {
-            return;
-        }
         self.kubelet = Some(kubelet);
         match kubelet {
-            Kubelet::Answers => self.window.dead_since = None,
+            Kubelet::Answers => {
+                self.window.dead_since = None;
+                self.pods.values_mut().for_each(|pod| pod.not_collected(now));
+            }
             Kubelet::Silent => self.window = self.window.on_silence(now),
             Kubelet::Dead => self.window.dead_since = self.window.dead_since.or(Some(now)),
         }
@@ -275,30 +278,20 @@ impl Progress {
         }
     }
 
-    /// Critical pods begin when ordinary ones have gone, or are merely blocked; the last ones when all others have gone, for
-    /// these live on them as long as they are there. Both begin when they must, for their budgets to have time. An instance that
-    /// is going now knows no order of pods: its kubelet may never say that the others have gone.
-    fn open_tiers(&self, now: Instant) -> OpenTiers {
-        if matches!(self.window.instance_goes, Termination::Soon { .. }) {
-            return OpenTiers::ALL;
-        }
-        let must = |tier| self.opens_at(tier).is_some_and(|at| at <= now);
+    /// Returns the test for pods that are requested to leave now. Critical pods begin when ordinary ones have gone, or are merely
+    /// blocked; the last ones when all others have gone, for these live on them as long as they are there. Each begins when it
+    /// must, for its own budget to have time.
+    fn turn(&self, now: Instant) -> impl Fn(&Tracked) -> bool + use<> {
         let ordinary = |pod: &Tracked| pod.tier == Tier::Ordinary && !(pod.waits() && pod.blocked.by().is_some());
         let others = |pod: &Tracked| pod.tier != Tier::Last;
-        OpenTiers {
-            critical: !self.pods.values().any(|pod| pod.has_to_leave() && ordinary(pod)) || must(Tier::Critical),
-            last: !self.pods.values().any(|pod| pod.has_to_leave() && others(pod)) || must(Tier::Last),
-        }
-    }
-
-    /// When the pod of that tier must be asked that needs the longest to leave.
-    fn opens_at(&self, tier: Tier) -> Option<Instant> {
-        let waiting = self.pods.values().filter(|pod| pod.tier == tier && pod.waits());
-        let needs = waiting.map(|pod| pod.needs(self.window)).max()?;
-        match tier {
-            Tier::Ordinary => Some(self.window.start),
-            Tier::Critical => self.window.critical_from(needs),
-            Tier::Last => self.window.last_from(needs),
+        let critical_have = !self.pods.values().any(|pod| pod.has_to_leave() && ordinary(pod));
+        let last_have = !self.pods.values().any(|pod| pod.has_to_leave() && others(pod));
+        let window = self.window;
+        move |pod| match pod.tier {
+            Tier::Ordinary => true,
+            Tier::Critical if critical_have => true,
+            Tier::Last if last_have => true,
+            Tier::Critical | Tier::Last => pod.leaves_from(window).is_some_and(|at| at <= now),
         }
     }
 
@@ -310,7 +303,7 @@ impl Progress {
         let blocked_before = pod.budget().cloned();
         let transition = pod.answered(answer, self.window, now);
         match (pod.state, blocked_before) {
-            (PodState::Leaving { .. }, Some(budget)) => self.budgets.evicted(&budget),
+            (PodState::Leaving { .. }, Some(budget)) => self.budgets.evicted(&budget, now),
             (PodState::Waits { due: None }, _) => {
                 if let Some(budget) = pod.budget() {
                     self.budgets.refused(budget, pod.history.last_requested_at(), now);
@@ -335,7 +328,7 @@ impl Progress {
     pub fn changed(&mut self, change: Change<Pod>, now: Instant) {
         match change {
             Change::Seen(pod) => self.see(&pod, Returns::came, now),
-            Change::Gone(pod) if pod.status.is_collected => self.see(&pod, Returns::came, now),
+            Change::Gone(pod) if self.is_collected(&pod) => self.see(&pod, Returns::came, now),
             Change::Gone(pod) => {
                 if let Some(uid) = pod.metadata.uid {
                     self.gone(&PodUid(uid), now);
@@ -354,9 +347,10 @@ impl Progress {
         }
     }
 
-    /// Takes what a watch saw of budgets. A budget that is no more blocks nothing; of one that was edited each pod is tried.
-    pub fn budgets_changed(&mut self, scope: &WatchScope, change: Change<DisruptionBudget>, now: Instant) {
-        for released in self.budgets.changed(scope, change, now) {
+    /// Takes what a watch saw of a namespace's budgets. A budget that is no more blocks nothing; of one that was edited each pod is
+    /// tried.
+    pub fn budgets_changed(&mut self, namespace: &str, change: Change<DisruptionBudget>, now: Instant) {
+        for released in self.budgets.changed(namespace, change, now) {
             for pod in self.pods.values_mut() {
                 pod.release(|by| by.budget() == Some(&released), now);
             }
@@ -375,7 +369,7 @@ impl Progress {
     /// changed.
     fn see(&mut self, pod: &Pod, judge: fn(&mut Returns, &Pod, Instant) -> Arrival, now: Instant) {
         let Some(Planned { uid, name, grace, tier, has_finished, disposition }) = plan(pod) else { return };
-        if pod.status.is_collected {
+        if self.is_collected(pod) {
             return self.collected(&uid, now);
         }
         if !self.pods.contains_key(&uid) {
@@ -384,16 +378,18 @@ impl Progress {
             let arrival = if stays { Arrival::BeforeCordon } else { judge(&mut self.returns, pod, now) };
             self.track(&uid, Tracked { claims, labels, ..Tracked::new(name, tier, grace, now) }, arrival);
         }
+        let is_unready = pod.status.is_unready();
         let Some(pod) = self.pods.get_mut(&uid) else { return };
         if has_finished && !pod.has_finished {
             pod.finished(now);
         }
+        pod.is_unready = is_unready;
         if !matches!(disposition, Disposition::Stays(_)) {
             pod.not_to_be_skipped(now);
         }
         let transition = match disposition {
             Disposition::Stays(why) => {
-                pod.settle(PodState::Stays(why));
+                pod.stays(why);
                 None
             }
             Disposition::Stopped => pod.gone(now),
@@ -429,13 +425,17 @@ impl Progress {
         self.pods.insert(uid.clone(), pod);
     }
 
+    /// Returns `true` if the garbage collector removes the pod's object, and the node does not answer.
+    fn is_collected(&self, pod: &Pod) -> bool {
+        pod.status.conditions.is_collected && self.kubelet != Some(Kubelet::Answers)
+    }
+
     /// Takes that the garbage collector removes a pod's object: its node is no more, as somebody deleted it, or its instance has
     /// gone. Its kubelet may still run, and gives the pod its grace; but it tells nobody.
     fn collected(&mut self, uid: &PodUid, now: Instant) {
         if let Some(pod) = self.pods.get_mut(uid) {
             pod.collected(self.window, now);
-            self.is_node_gone = true;
-            self.kubelet_seen(Kubelet::Silent, now);
+            self.is_collecting = true;
         }
     }
 

@@ -43,12 +43,14 @@ pub struct Returns {
     rounds: u32,
     /// Time of the last round of evictions.
     round: Option<Instant>,
+    /// Time when the last pod of the scheduler's backlog came.
+    pub last_late: Option<Instant>,
 }
 
 impl Returns {
     /// Returns to a node that was cordoned then, by whichever invocation.
     pub fn since(cordoned: Timestamp) -> Self {
-        Self { cordoned, tracked: 0, rounds: 0, round: None }
+        Self { cordoned, tracked: 0, rounds: 0, round: None, last_late: None }
     }
 
     /// Returns to a node that could not be cordoned: the scheduler has no backlog for it, but places pods on it for ever.
@@ -72,7 +74,11 @@ impl Returns {
     /// Judges a pod that came after the list.
     pub fn came(&mut self, pod: &Pod, now: Instant) -> Arrival {
         let tolerates = pod.spec.tolerates_cordon;
-        self.judge(pod, if tolerates { -CLOCKS_DIFFER_BY } else { BACKLOG + CLOCKS_DIFFER_BY }, now)
+        let arrival = self.judge(pod, if tolerates { -CLOCKS_DIFFER_BY } else { BACKLOG + CLOCKS_DIFFER_BY }, now);
+        if arrival == Arrival::BeforeCordon {
+            self.last_late = Some(now);
+        }
+        arrival
     }
 
     fn judge(&mut self, pod: &Pod, later_than_cordon: SignedDuration, now: Instant) -> Arrival {
@@ -127,8 +133,10 @@ mod tests {
     #[test]
     fn backlog_pod_that_does_not_tolerate_the_cordon_is_ordinary() {
         let now = Instant::now();
-        assert_eq!(returns().came(&pod(9, false), now), Arrival::BeforeCordon);
-        assert_eq!(returns().came(&pod(11, false), now), Arrival::Late { due: now + secs(5) });
+        let (mut backlog, mut by_name) = (returns(), returns());
+        assert_eq!(backlog.came(&pod(9, false), now), Arrival::BeforeCordon);
+        assert_eq!(by_name.came(&pod(11, false), now), Arrival::Late { due: now + secs(5) });
+        assert_eq!([backlog, by_name].map(|returns| returns.last_late), [Some(now), None]);
         let mut uncordoned = Returns::to_uncordoned(CORDONED.parse().unwrap());
         assert_eq!(uncordoned.came(&pod(1, false), now), Arrival::Late { due: now + secs(5) });
     }
@@ -137,7 +145,9 @@ mod tests {
     fn tolerant_pod_that_comes_after_the_list_is_returned() {
         let (now, returned) = (Instant::now(), |due| Arrival::Returned { due: Some(due) });
         assert_eq!(returns().came(&pod(-6, true), now), Arrival::BeforeCordon);
-        assert_eq!(returns().came(&pod(-4, true), now), returned(now + secs(5)), "clocks differ");
+        let mut returns_of = returns();
+        assert_eq!(returns_of.came(&pod(-4, true), now), returned(now + secs(5)), "clocks differ");
+        assert_eq!(returns_of.last_late, None);
         assert_eq!(returns().listed(&pod(9, true), now), Arrival::BeforeCordon, "not evicted before");
         let listed = returns().listed(&pod(11, true), now);
         assert_eq!(listed, Arrival::Returned { due: None }, "an earlier invocation evicted it");

@@ -33,27 +33,6 @@ fn asks_to_be_last(pod: &Pod) -> bool {
     annotations.and_then(|annotations| annotations.get(DRAIN)).is_some_and(|asks| asks == "last")
 }
 
-/// Which tiers are requested to leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenTiers {
-    pub critical: bool,
-    pub last: bool,
-}
-
-impl OpenTiers {
-    /// Nobody waits for others.
-    pub const ALL: Self = Self { critical: true, last: true };
-
-    /// Whether that tier is one of them. Ordinary pods always are.
-    pub fn has(self, tier: Tier) -> bool {
-        match tier {
-            Tier::Ordinary => true,
-            Tier::Critical => self.critical,
-            Tier::Last => self.last,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

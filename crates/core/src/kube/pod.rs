@@ -75,16 +75,33 @@ impl Pod {
 pub struct Status {
     pub phase: Option<String>,
     pub start_time: Option<Time>,
-    /// Whether the pod garbage collector removes it, because its node is no more: nobody says whether its containers have ended.
-    #[serde(default, rename = "conditions", deserialize_with = "is_collected")]
-    pub is_collected: bool,
+    #[serde(default, deserialize_with = "conditions")]
+    pub conditions: Conditions,
 }
 
-/// What the pod garbage collector sets before it deletes an orphan by force (kubernetes, `gc_controller.go`).
-fn is_collected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+impl Status {
+    /// Returns `true` if the pod runs and is not Ready: a budget that refuses its eviction has no `AlwaysAllow`.
+    pub fn is_unready(&self) -> bool {
+        self.phase.as_deref() == Some("Running") && self.conditions.is_not_ready
+    }
+}
+
+/// What its conditions say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Conditions {
+    /// Whether the pod garbage collector removes it, because its node is no more: nobody says whether its containers have ended.
+    pub is_collected: bool,
+    is_not_ready: bool,
+}
+
+/// The pod garbage collector sets `DisruptionTarget` before it deletes an orphan by force (kubernetes, `gc_controller.go`).
+fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Conditions, D::Error> {
     let conditions = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();
-    let reason = |condition: &PodCondition| condition.reason.as_deref() == Some("DeletionByPodGC");
-    Ok(conditions.iter().any(|condition| condition.type_ == "DisruptionTarget" && reason(condition)))
+    let has = |type_, says: fn(&PodCondition) -> bool| conditions.iter().any(|one| one.type_ == type_ && says(one));
+    Ok(Conditions {
+        is_collected: has("DisruptionTarget", |condition| condition.reason.as_deref() == Some("DeletionByPodGC")),
+        is_not_ready: has("Ready", |condition| condition.status != "True"),
+    })
 }
 
 object_of_kind!(Pod, v1::Pod);
@@ -160,7 +177,7 @@ mod tests {
     fn an_orphan_is_known_by_what_the_garbage_collector_sets() {
         let is_collected = |conditions: serde_json::Value| {
             let pod = json!({"metadata": {}, "status": {"phase": "Failed", "conditions": conditions}});
-            serde_json::from_value::<Pod>(pod).unwrap().status.is_collected
+            serde_json::from_value::<Pod>(pod).unwrap().status.conditions.is_collected
         };
         let ready = json!({"type": "Ready", "status": "False"});
         let disrupted =
@@ -169,6 +186,18 @@ mod tests {
         for none in [json!([ready, disrupted("EvictionByEvictionAPI")]), json!([]), json!(null)] {
             assert!(!is_collected(none));
         }
+    }
+
+    #[test]
+    fn running_pod_without_ready_is_unready() {
+        let is_unready = |phase: &str, ready: &str| {
+            let status = json!({"phase": phase, "conditions": [{"type": "Ready", "status": ready}]});
+            let pod: Pod = serde_json::from_value(json!({"metadata": {}, "status": status})).unwrap();
+            pod.status.is_unready()
+        };
+        assert!(is_unready("Running", "False") && is_unready("Running", "Unknown"));
+        assert!(!is_unready("Running", "True"));
+        assert!(!is_unready("Pending", "False"), "no budget protects it");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube_core::{Selector, Status};
 use spillway_notice::continued::Earlier;
@@ -56,6 +57,8 @@ pub struct Claim {
     /// The event whose annotation is on the node; empty if there is none.
     pub holder: String,
     pub labels: BTreeMap<String, String>,
+    /// Time of a cordon before this claim, if it is known.
+    pub cordoned: Option<Timestamp>,
 }
 
 impl Claim {
@@ -89,6 +92,7 @@ mod tests {
             how,
             holder: String::new(),
             labels: BTreeMap::new(),
+            cordoned: None,
         };
         let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-1".to_owned() };
         assert!(claim(joined).is_joined());

@@ -59,6 +59,7 @@ mod tests {
             how: How::First,
             holder: "e-1".to_owned(),
             labels: BTreeMap::new(),
+            cordoned: None,
         };
         cordoning_again(&serde_json::from_value(node).unwrap(), &claim).map(|patch| json!(patch).to_string())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube_core::ResourceExt as _;
@@ -43,6 +44,12 @@ impl ObservedNode {
             taints: spec.and_then(|spec| spec.taints.clone()).unwrap_or_default(),
             boot: info.map(|info| info.boot_id.clone()).filter(|boot| !boot.is_empty()),
         }
+    }
+
+    /// Time since when the node has been cordoned, if the node controller has noted it (kubernetes, `node_lifecycle_controller.go`).
+    pub fn cordoned_since(&self) -> Option<Timestamp> {
+        let taint = self.taints.iter().find(|taint| taint.key == "node.kubernetes.io/unschedulable")?;
+        taint.time_added.as_ref().filter(|_| self.cordoned).map(|at| at.0)
     }
 
     pub fn label(&self, key: &str) -> Option<&str> {

@@ -222,7 +222,7 @@ mod tests {
         let lines = logged(|| {
             for how in [How::First, How::CordonedByOthers, How::Again, joined, denied] {
                 let (node, holder) = ("n-1".to_owned(), "e-1".to_owned());
-                let claim = Claim { node, provider_id: String::new(), how, holder, labels: [].into() };
+                let claim = Claim { node, provider_id: String::new(), how, holder, labels: [].into(), cordoned: None };
                 log_claim(&claim, &notice(Kind::Spot, Deadline::Open));
             }
         });

@@ -1,39 +1,28 @@
 //! Watches the PodDisruptionBudgets of the namespaces in which one blocks a pod.
 //!
 //! Nothing is requested before that, so that a drain without budgets costs nothing. Each watch keeps a stream of the
-//! connection for as long as it lasts: of more than a few namespaces the budgets are watched by one for the cluster. What a
-//! change means is decided in core's `drain/budgets.rs`.
+//! connection for as long as it lasts, so only a few namespaces are watched. The budgets of others are polled by evictions, as
+//! those that nobody may watch. A watch of the whole cluster would bring each change of thousands of budgets. A
+//! change's meaning is decided in core's `drain/budgets.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::FutureExt as _;
 use futures_util::future::select_all;
 use kube::{Api, Client};
-use spillway_core::drain::budgets::WatchScope;
 use spillway_core::kube::budget::DisruptionBudget;
 use spillway_core::kube::change::Change;
 use spillway_startup::logs::chain;
 
 use crate::kube::watch::{Selection, Watch, WatchEvent};
 
-/// How many namespaces are watched one by one. Budgets block pods in few as a rule; a cluster may have thousands of budgets,
-/// each of which changes with each of its pods.
+/// Most namespaces that are watched. Budgets block pods in few as a rule.
 pub(super) const NAMESPACES_WATCHED: usize = 3;
 
-/// What is watched when budgets block pods in these namespaces.
-fn scopes(namespaces: &BTreeSet<String>) -> BTreeSet<WatchScope> {
-    if namespaces.len() > NAMESPACES_WATCHED {
-        return [WatchScope::Cluster].into();
-    }
-    namespaces.iter().cloned().map(WatchScope::Namespace).collect()
-}
-
-/// The watches of budgets.
+/// The watches of budgets, by namespace.
 pub(crate) struct BudgetWatch {
     client: Client,
-    /// In which budgets have blocked pods.
-    namespaces: BTreeSet<String>,
-    watches: BTreeMap<WatchScope, Watch<DisruptionBudget>>,
+    watches: BTreeMap<String, Watch<DisruptionBudget>>,
     right: WatchRight,
 }
 
@@ -49,37 +38,29 @@ enum WatchRight {
 impl BudgetWatch {
     /// No namespace is watched yet.
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, namespaces: BTreeSet::new(), watches: BTreeMap::new(), right: WatchRight::Granted }
+        Self { client, watches: BTreeMap::new(), right: WatchRight::Granted }
     }
 
-    /// Watches these namespaces too from now on.
+    /// Watches these namespaces too from now on, as far as there is room.
     pub(crate) fn watch(&mut self, namespaces: BTreeSet<&str>) {
-        let before = self.namespaces.len();
-        self.namespaces.extend(namespaces.into_iter().map(str::to_owned));
-        if self.right == WatchRight::Missing || self.namespaces.len() == before {
+        if self.right == WatchRight::Missing {
             return;
         }
-        let scopes = scopes(&self.namespaces);
-        self.watches.retain(|scope, _| scopes.contains(scope));
-        for scope in scopes {
-            let client = self.client.clone();
-            self.watches.entry(scope).or_insert_with_key(|scope| {
-                let api = match scope {
-                    WatchScope::Namespace(namespace) => Api::namespaced(client, namespace),
-                    WatchScope::Cluster => Api::all(client),
-                };
-                Selection { api, field_selector: None }.watch(None)
-            });
+        for namespace in namespaces {
+            if self.watches.len() < NAMESPACES_WATCHED && !self.watches.contains_key(namespace) {
+                let api = Api::namespaced(self.client.clone(), namespace);
+                self.watches.insert(namespace.to_owned(), Selection { api, field_selector: None }.watch(None));
+            }
         }
     }
 
-    /// The next change and whose it is; never, while nothing is watched. Can be cancelled without
+    /// The next change and its namespace; never, while nothing is watched. Can be cancelled without
     /// losing one.
-    pub(crate) async fn next(&mut self) -> (WatchScope, Change<DisruptionBudget>) {
+    pub(crate) async fn next(&mut self) -> (String, Change<DisruptionBudget>) {
         loop {
-            let (scope, event) = self.next_of_any().await;
+            let (namespace, event) = self.next_of_any().await;
             let error = match event {
-                WatchEvent::Changed(change) => return (scope, change),
+                WatchEvent::Changed(change) => return (namespace, change),
                 WatchEvent::Begun => continue,
                 WatchEvent::Interrupted(error) => error,
             };
@@ -93,18 +74,18 @@ impl BudgetWatch {
             } else {
                 tracing::warn!(
                     error = chain(&error),
-                    "the watch of the PodDisruptionBudgets of {scope} broke; watching again"
+                    "the watch of the PodDisruptionBudgets of namespace {namespace} broke; watching again"
                 );
             }
         }
     }
 
-    async fn next_of_any(&mut self) -> (WatchScope, WatchEvent<DisruptionBudget>) {
+    async fn next_of_any(&mut self) -> (String, WatchEvent<DisruptionBudget>) {
         if self.watches.is_empty() {
             return std::future::pending().await;
         }
-        let nexts =
-            self.watches.iter_mut().map(|(scope, watch)| async move { (scope.clone(), watch.next().await) }.boxed());
+        let nexts = self.watches.iter_mut();
+        let nexts = nexts.map(|(namespace, watch)| async move { (namespace.clone(), watch.next().await) }.boxed());
         let (next, ..) = select_all(nexts).await;
         next
     }
@@ -121,16 +102,16 @@ mod tests {
     use crate::test_support::context::{TestContext, client};
     use crate::test_support::script::call;
 
-    #[test]
-    fn any_number_of_namespaces_takes_a_bounded_number_of_watches() {
-        let namespaces = |count: usize| (0..count).map(|n| format!("ns-{n}")).collect::<BTreeSet<_>>();
-        for count in 0..200 {
-            let (namespaces, scopes) = (namespaces(count), scopes(&namespaces(count)));
-            assert!(scopes.len() <= NAMESPACES_WATCHED, "{scopes:?}");
-            assert!(namespaces.iter().all(|namespace| scopes.iter().any(|scope| scope.has(namespace))), "{scopes:?}");
+    #[tokio::test(start_paused = true)]
+    async fn budgets_of_a_fourth_namespace_are_not_watched() {
+        let begins = |namespace: &str| call(format!("GET /apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"));
+        let context = TestContext::new(&[], ["a", "b", "c"].map(|namespace| begins(namespace).perhaps()), []);
+        let mut watch = BudgetWatch::new(client(&context).await);
+        for namespaces in [&["a"][..], &["a", "b", "c", "d"], &["d", "e"]] {
+            watch.watch(namespaces.iter().copied().collect());
+            assert!(timeout(Duration::from_secs(1), watch.next()).await.is_err(), "no answer yet");
         }
-        assert_eq!(scopes(&namespaces(3)).len(), 3, "a few are watched one by one");
-        assert!(!scopes(&namespaces(1)).contains(&WatchScope::Cluster), "the rest of the cluster is not read");
+        assert_eq!(watch.watches.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 
     #[tokio::test(start_paused = true)]

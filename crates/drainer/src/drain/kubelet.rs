@@ -44,8 +44,8 @@ impl KubeletWatch {
         Self { client: client.clone(), watch, claim: claim.clone(), silence: Silence::None }
     }
 
-    /// What the node says, at first, and then after each change; or that it is dead by now. One that cannot be watched is given
-    /// the benefit of the doubt. Can be cancelled without losing a change.
+    /// What the node says, at first, and then after each change; or that it is dead by now. A node that cannot be watched is given
+    /// the benefit of the doubt at first; later a watch that breaks changes nothing. Can be cancelled without losing a change.
     pub(crate) async fn next(&mut self) -> Kubelet {
         let change = tokio::select! {
             biased;
@@ -60,7 +60,7 @@ impl KubeletWatch {
             ObservedNodeChange::Is(node) if !self.claim.is_of(&node) => (Kubelet::Silent, None),
             ObservedNodeChange::Is(node) => (kubelet_of(&node), node.labels().get(ZONE_LABEL).cloned()),
             ObservedNodeChange::NotThere => (Kubelet::Silent, None),
-            ObservedNodeChange::NotSeen => (Kubelet::Answers, None),
+            ObservedNodeChange::NotSeen => return self.silence.kubelet(),
         };
         match (kubelet, &self.silence) {
             (Kubelet::Answers, _) => self.silence = Silence::None,
@@ -76,6 +76,15 @@ impl KubeletWatch {
 }
 
 impl Silence {
+    /// What is known of the kubelet.
+    fn kubelet(&self) -> Kubelet {
+        match self {
+            Self::None => Kubelet::Answers,
+            Self::Lasts(_) => Kubelet::Silent,
+            Self::Dead => Kubelet::Dead,
+        }
+    }
+
     async fn until_dead(&mut self) {
         match self {
             Self::Lasts(dead) => dead.await,
@@ -129,7 +138,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::test_support::api_server::{list, node};
+    use crate::test_support::api_server::{list, node, status};
     use crate::test_support::context::{TestContext, claim, client};
     use crate::test_support::script::{Expected, call};
 
@@ -146,6 +155,18 @@ mod tests {
             let context = TestContext::new(&[], [nodes(list("Node", &[now_there])), watched], []);
             assert_eq!(KubeletWatch::of(&client(&context).await, &claim("e-1")).next().await, kubelet);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn node_watch_that_breaks_does_not_end_a_silence() {
+        let mut silent = node();
+        silent["status"]["conditions"][0]["status"] = json!("Unknown");
+        let watch = || call("GET /api/v1/nodes").with("watch=true");
+        let broken = watch().says(503, status(503, "ServiceUnavailable", "nodes"));
+        let script = [nodes(list("Node", &[silent])), broken, watch().perhaps(), nodes(list("Node", &[])).perhaps()];
+        let context = TestContext::new(&[], script, []);
+        let mut kubelet = KubeletWatch::of(&client(&context).await, &claim("e-1"));
+        assert_eq!([kubelet.next().await, kubelet.next().await], [Kubelet::Silent, Kubelet::Silent]);
     }
 
     #[tokio::test(start_paused = true)]

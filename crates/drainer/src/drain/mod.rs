@@ -112,12 +112,14 @@ impl<'a> Drain<'a> {
         let now = Instant::now();
         let claimed = history.claimed().unwrap_or_else(|| clock.at(claim_began));
         let returns = if claim.denied().is_some() { Returns::to_uncordoned(claimed) } else { Returns::since(claimed) };
+        // A continuation's claim, or somebody else's cordon: as a rule the scheduler has seen that long ago.
+        let cordoned = history.claimed().or(claim.cordoned).map_or(now, |cordoned| clock.instant(cordoned));
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {
             node,
             progress: Progress::new(&listed.items, returns, window, clock, now + head_start)
                 .with_blockage(history.blockage),
-            ending: Ending::after_claim(now),
+            ending: Ending::after_cordon(cordoned),
             requests: FuturesUnordered::new(),
             disruption_target: Rc::new(DisruptionTarget::new(clock)),
             listed_at: listed.resource_version.clone(),
@@ -145,7 +147,7 @@ impl<'a> Drain<'a> {
                 side_task.publish(news);
             }
             let end = self.progress.end().filter(|_| !self.newcomers.wait());
-            self.ending.observe(end, Instant::now());
+            self.ending.observe(end, self.progress.last_late(), Instant::now());
             if let Some(end) = self.ending.reached(Instant::now()) {
                 return self.report(end);
             }

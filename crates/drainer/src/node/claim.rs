@@ -57,12 +57,14 @@ async fn claim_as_observed(
     observed: ObservedNode,
 ) -> Result<Claim, NodeError> {
     let own = &claimant.annotation.event;
+    let cordoned = observed.cordoned_since();
     let claimed = |how, holder: &str, labels: Option<BTreeMap<String, String>>| Claim {
         node: name.to_owned(),
         provider_id: provider_id.clone(),
         how,
         holder: holder.to_owned(),
         labels: labels.unwrap_or_default(),
+        cordoned,
     };
     let labels = observed.labels.clone();
     let free = match claim_state(observed, name, claimant) {
@@ -105,6 +107,7 @@ pub(crate) async fn look_instead(
     let node = find(nodes, instance).await?.ok_or(Unclaimed::NoNode)?;
     let (name, observed) = (node.name_any(), ObservedNode::of(&node));
     let labels = observed.labels.clone().unwrap_or_default();
+    let cordoned = observed.cordoned_since();
     let (how, holder) = match claim_state(observed, &name, claimant) {
         ClaimState::Free(_) => (How::Denied(answer), String::new()),
         ClaimState::Taken(how) => {
@@ -113,7 +116,7 @@ pub(crate) async fn look_instead(
         }
         ClaimState::Barred(why) => return Err(why.into()),
     };
-    Ok(Claim { node: name, provider_id: provider_id(&node).to_owned(), how, holder, labels })
+    Ok(Claim { node: name, provider_id: provider_id(&node).to_owned(), how, holder, labels, cordoned })
 }
 
 #[derive(Debug)]

@@ -52,13 +52,14 @@ impl Blockage {
 
 /// A pod that is still there, with what blocks it, and until when.
 fn blocked(pod: BlockedPod, clock: Clock) -> PodRecord {
-    let BlockedPod { uid, name, by, until, grace } = pod;
+    let BlockedPod { uid, name, by, until, grace, advice } = pod;
+    let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
     let until = match until {
         Some(until) => format!("until {} at the latest", clock.at(until).strftime("%Y-%m-%dT%H:%M:%SZ")),
         None => "and nothing forces it to leave".to_owned(),
     };
     PodRecord {
-        why: Some(format!("{by} blocks it {until}")),
+        why: Some(format!("{by} blocks it {until}{advice}")),
         blocked_by: by.budget().map(ToString::to_string),
         ..PodRecord::of(name.to_string(), uid.0, Fate::Remaining, grace)
     }
@@ -96,7 +97,7 @@ mod tests {
     fn by(budget: &str, pod: &str, until: Option<Instant>) -> BlockedPod {
         let by = Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: budget.to_owned() });
         let uid = PodUid(format!("uid-of-{pod}"));
-        BlockedPod { uid, name: name(pod), by, until, grace: Duration::from_secs(30) }
+        BlockedPod { uid, name: name(pod), by, until, grace: Duration::from_secs(30), advice: None }
     }
 
     fn told(news: BlockageNews) -> (String, Vec<Pod>, &'static str) {
@@ -115,6 +116,10 @@ mod tests {
         assert_eq!(reason, format!("pod shop/db-0 cannot leave node ip-10-0-0-1.ec2.internal: {sentence}"));
         let Pod::AtTheEnd(pod) = &pods[0] else { panic!("{pods:?}") };
         assert_eq!((pod.fate, pod.blocked_by.as_deref(), pod.why()), (Fate::Remaining, Some("db"), sentence));
+
+        let unready = BlockedPod { advice: Some("set a policy".to_owned()), ..by("db", "db-0", until) };
+        let (reason, ..) = told(BlockageNews::Begun(vec![unready]));
+        assert!(reason.ends_with(&format!("{sentence}; set a policy")), "{reason}");
 
         let (reason, pods, _) = told(BlockageNews::Begun(vec![by("db", "db-0", None), by("web", "web-0", until)]));
         let sentence = "PodDisruptionBudget db blocks it and nothing forces it to leave";

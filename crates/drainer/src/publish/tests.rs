@@ -131,6 +131,7 @@ pub(super) fn claim(how: How) -> Claim {
         how,
         holder: "e-1".to_owned(),
         labels: [("team".to_owned(), "shop".to_owned())].into(),
+        cordoned: None,
     }
 }
 
@@ -177,6 +178,7 @@ fn that_a_drain_has_begun_is_told_by_the_first_invocation_of_the_notice_that_cla
                 how: how.clone(),
                 holder: "e-1".to_owned(),
                 labels: BTreeMap::new(),
+                cordoned: None,
             };
             let history = History { earlier, ..History::of(Value::Null) };
             if tells_begin(&claim, &history) {

@@ -58,7 +58,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
     let (fate, why) = match pod.state {
         PodState::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
         _ if pod.is_returned => (Fate::Returned, Some("it tolerates the cordon, and came after it".to_owned())),
-        PodState::Gone { .. } if forced => (Fate::Forced, pod.blocked.last().map(blocked)),
+        PodState::Gone { .. } if forced => (Fate::Forced, pod.blocked.last().map(|by| blocked(pod, by))),
         PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
         PodState::Unconfirmed(why) => (Fate::Unconfirmed, Some(why.as_str().to_owned())),
         PodState::Waits { .. } if pod.stays_finished() => {
@@ -126,9 +126,9 @@ fn why_lost(pod: &Tracked, blind: Option<&str>) -> String {
         },
         (_, Some(failures), _) => failures.message.clone(),
         (PodState::Requested, None, Some(blocker)) if pod.history.last_method() == Some(Method::Delete) => {
-            format!("{}, and the API server did not answer its deletion", blocked(blocker))
+            format!("{}, and the API server did not answer its deletion", blocked(pod, blocker))
         }
-        (_, None, Some(blocker)) => blocked(blocker),
+        (_, None, Some(blocker)) => blocked(pod, blocker),
         (PodState::Requested, None, None) => "the API server did not answer its eviction".to_owned(),
         (_, None, None) => "its turn had not come".to_owned(),
     }
@@ -141,7 +141,7 @@ fn who_else(pod: &Tracked) -> Option<String> {
             Some(format!("{ANOTHER} cut short the grace that it had been given"))
         }
         (Some(RequestedBy::Another), None, Some(blocker)) => {
-            Some(format!("{} until {ANOTHER} had it leave", blocked(blocker)))
+            Some(format!("{blocker} blocked it until {ANOTHER} had it leave"))
         }
         (Some(RequestedBy::Another), None, None) => Some(format!("{ANOTHER} had it leave")),
         (None, ..) if pod.history.last_request().is_none() => {
@@ -160,6 +160,7 @@ fn budgets(blocker: &Blocker) -> Option<String> {
     }
 }
 
-fn blocked(blocker: &Blocker) -> String {
-    format!("{blocker} blocked it")
+fn blocked(pod: &Tracked, blocker: &Blocker) -> String {
+    let advice = pod.advice().map(|advice| format!("; {advice}")).unwrap_or_default();
+    format!("{blocker} blocked it{advice}")
 }

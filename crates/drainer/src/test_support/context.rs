@@ -34,7 +34,7 @@ pub(crate) async fn client(context: &Context) -> Client {
 /// The claim of a notice's event on the instance's node.
 pub(crate) fn claim(event: &str) -> Claim {
     let (node, provider_id, labels) = (NODE.to_owned(), instance().provider_id(), BTreeMap::new());
-    Claim { node, provider_id, how: How::First, holder: event.to_owned(), labels }
+    Claim { node, provider_id, how: How::First, holder: event.to_owned(), labels, cordoned: None }
 }
 
 /// One notice, the invocation that it came in, and the instance that it is about.

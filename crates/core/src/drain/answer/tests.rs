@@ -22,6 +22,25 @@ fn a_budget_that_allows_no_disruption_is_named() {
     assert_eq!(answered(&status), Answer::BlockedBy { budget: "web".to_owned() });
 }
 
+/// The budget's status is odd, or names 2,000 evictions: as the refused object, and from kubernetes#138003 on as a cause too.
+#[test]
+fn budget_that_answers_403_blocks_the_pod() {
+    let message = "poddisruptionbudgets.policy \"web\" is forbidden: pdb disruptions allowed is negative";
+    let cause = json!([{"reason": "DisruptionBudgetNegative", "message": "The disruption budget web is odd"}]);
+    for details in [
+        json!({"name": "web", "group": "policy", "kind": "poddisruptionbudgets"}),
+        json!({"name": "web", "group": "policy", "kind": "poddisruptionbudget"}),
+        json!({"causes": cause}),
+    ] {
+        let status = json!({"code": 403, "reason": "Forbidden", "message": message, "details": details});
+        assert_eq!(answered(&status), Answer::BlockedBy { budget: "web".to_owned() });
+    }
+    let no_right = "poddisruptionbudgets.policy \"web\" is forbidden: User \"spillway\" cannot get resource";
+    let details = json!({"name": "web", "kind": "poddisruptionbudgets"});
+    let status = json!({"code": 403, "message": no_right, "details": details});
+    assert_eq!(answered(&status), Answer::Forbidden { message: no_right.to_owned() });
+}
+
 #[test]
 fn a_busy_api_server_is_not_taken_for_a_budget() {
     let status = json!({"code": 429, "message": "too many requests", "details": {"retryAfterSeconds": 3}});
@@ -122,7 +141,7 @@ fn who_says_no_with_403_is_told_from_a_missing_right() {
     assert_eq!(answered(&status), Answer::Forbidden { message: no_right.to_owned() });
     for no in [
         "admission webhook \"keep.example.com\" denied the request: not today",
-        "poddisruptionbudgets.policy \"web\" is forbidden: pdb disruptions allowed is negative",
+        "pods \"web-0\" is forbidden: a policy says no",
     ] {
         let status = json!({"code": 403, "reason": "Forbidden", "message": no});
         assert_eq!(answered(&status), Answer::Refused { message: message(&format!("403 Forbidden: {no}")) });

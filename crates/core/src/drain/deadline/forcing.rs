@@ -10,7 +10,7 @@ use super::{Termination, Window};
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The least time that an eviction has to be answered: of 110 at once the last was answered after 240 ms.
-const LEAST_PATIENCE: Duration = Duration::from_secs(2);
+pub const LEAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long before it may be forced a critical pod is asked at least: so long its budget has to let it go, or another of its
 /// app before it.

@@ -23,6 +23,8 @@ impl Tracked {
         if self.state != PodState::Requested {
             if answer == Answer::Leaving {
                 self.accepted(now);
+                // It was to be left alone by then.
+                return matches!(self.state, PodState::Stays(_)).then(|| self.leaves(now));
             }
             return None;
         }

@@ -91,6 +91,17 @@ pub struct BudgetName {
     pub name: String,
 }
 
+impl BudgetName {
+    /// The policy that lets its pods go that are not Ready, and the command that sets it.
+    pub fn protects_unready(&self) -> String {
+        let Self { namespace, name } = self;
+        format!(
+            "budget {name} protects pods that are not Ready; set unhealthyPodEvictionPolicy: AlwaysAllow (kubectl --namespace {namespace} \
+             patch poddisruptionbudget {name} --type merge --patch '{{\"spec\":{{\"unhealthyPodEvictionPolicy\":\"AlwaysAllow\"}}}}')"
+        )
+    }
+}
+
 impl fmt::Display for BudgetName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)

@@ -15,6 +15,8 @@ pub struct PodHistory {
     /// When the drain first saw it.
     seen_at: Instant,
     requests: Option<RequestsMade>,
+    /// Whether the API server decided against the last request.
+    is_refused: bool,
     /// How often each answer was given.
     pub answers: BTreeMap<&'static str, u32>,
     /// When a request that it leave was accepted.
@@ -56,6 +58,7 @@ impl PodHistory {
         Self {
             seen_at: now,
             requests: None,
+            is_refused: false,
             answers: BTreeMap::new(),
             accepted_at: None,
             least_given: None,
@@ -76,6 +79,11 @@ impl PodHistory {
     /// Whether it was last requested to leave in spite of what blocks it.
     pub fn is_forced(&self) -> bool {
         self.last_method().is_some_and(Method::is_forced)
+    }
+
+    /// Returns `true` if it was last requested to leave by a deletion, and the API server refused that.
+    pub fn is_deletion_refused(&self) -> bool {
+        self.is_refused && self.is_forced()
     }
 
     /// Whether a request that it leave was accepted, or may have been: it is under way, or was not answered.
@@ -100,6 +108,7 @@ impl PodHistory {
 
     /// Counts an answer to the last request; returns how often it has been given by now.
     pub fn count(&mut self, answer: &Answer) -> u32 {
+        self.is_refused = answer.is_refusal();
         let count = self.answers.entry(answer.name(self.last_method().unwrap_or(Method::Evict))).or_default();
         *count += 1;
         *count

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::deadline::{Deletion, Grace, Window};
+use super::deadline::{Deletion, Grace, LEAST_PATIENCE, Window};
 use super::do_not_disrupt::DoNotDisrupt;
 use super::plan::{PodName, Stays};
 use super::request::Method;
@@ -47,6 +47,8 @@ pub struct Tracked {
     pub labels: BTreeMap<String, String>,
     /// Nothing of it runs any more.
     pub has_finished: bool,
+    /// Runs, and is not Ready.
+    pub is_unready: bool,
     /// Tolerates the cordon and came after it: not waited for, never forced.
     pub is_returned: bool,
     pub state: PodState,
@@ -115,6 +117,7 @@ impl Tracked {
             claims: Vec::new(),
             labels: BTreeMap::new(),
             has_finished: false,
+            is_unready: false,
             is_returned: false,
             state: PodState::Waits { due: Some(now) },
             blocked: Blocked::Never,
@@ -142,6 +145,15 @@ impl Tracked {
         self.grace.saturating_add(detaching)
     }
 
+    /// Time from which it is requested to leave although pods of earlier tiers are still there.
+    pub fn leaves_from(&self, window: Window) -> Option<Instant> {
+        match self.tier {
+            Tier::Ordinary => Some(window.start),
+            Tier::Critical => window.critical_from(self.needs(window)),
+            Tier::Last => window.last_from(self.needs(window)),
+        }
+    }
+
     /// Whether it waits because something blocks it, and not because a request has failed.
     pub fn is_blocked(&self) -> bool {
         self.waits() && self.blocked.by().is_some() && self.failures.is_none()
@@ -150,6 +162,11 @@ impl Tracked {
     /// Whether it stays because something blocks it, and nothing of it runs that would have to shut down.
     pub fn stays_finished(&self) -> bool {
         self.has_finished && self.waits() && self.blocked.by().is_some()
+    }
+
+    /// What to do about the budget that blocks it, or did last, if it is not Ready.
+    pub fn advice(&self) -> Option<String> {
+        self.blocked.last()?.budget().filter(|_| self.is_unready).map(BudgetName::protects_unready)
     }
 
     /// The budget that blocks it, as far as is known.
@@ -164,18 +181,13 @@ impl Tracked {
         if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
             return self.annotation_ends(due, window).map(|at| (at, Method::Evict));
         }
-        // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
-        let has_failed_deletion = self.failures.is_some() && self.history.last_method() == Some(Method::Delete);
-        let forced = match self.blocked.by() {
-            Some(_) if !has_failed_deletion && !self.has_finished && !self.is_returned => {
-                window.forced_from(self.needs(window))
-            }
-            _ => None,
-        };
-        let forced = forced.map(|from| from.max(self.not_deleted_before()));
+        // A deletion that was refused is followed by an eviction: one that is granted disrupts nothing. A lost one is repeated.
+        let is_forced = self.blocked.by().is_some() && !self.has_finished && !self.is_returned;
+        let forced =
+            window.forced_from(self.needs(window)).filter(|_| is_forced && !self.history.is_deletion_refused());
         match (forced, due) {
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
-            (Some(forced), _) => Some((forced, Method::Delete)),
+            (Some(forced), due) => Some((forced.max(self.not_deleted_before(due)), Method::Delete)),
             (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
@@ -193,10 +205,20 @@ impl Tracked {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// No deletion follows another at once, whatever was answered.
-    fn not_deleted_before(&self) -> Instant {
+    /// No deletion follows another at once, whatever was answered, nor before the API server has time for it.
+    fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
-        if self.history.last_method() == Some(Method::Delete) { last + RETRY } else { last }
+        if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }
+    }
+
+    /// How long the answer to a request of now is waited for, if less than to any call. An eviction that follows a refused
+    /// deletion must not cost the pod its next one.
+    pub fn patience(&self, method: Method, window: Window, now: Instant) -> Option<Duration> {
+        match method {
+            Method::Delete => None,
+            Method::Evict if self.history.is_deletion_refused() => Some(LEAST_PATIENCE),
+            Method::Evict => window.patience(self.needs(window), now),
+        }
     }
 
     /// The grace with which it would be requested to leave now. `None`: it is leaving already, and is not to be
@@ -251,6 +273,13 @@ impl Tracked {
     /// Records that there is no do-not-disrupt annotation, or no longer.
     pub fn may_be_disrupted(&mut self, now: Instant) {
         self.release(|by| matches!(by, Blocker::DoNotDisrupt(_)), now);
+    }
+
+    /// Records that it is left alone. A pod that is leaving already is waited for.
+    pub fn stays(&mut self, why: Stays) {
+        if matches!(self.state, PodState::Waits { .. } | PodState::Requested) {
+            self.settle(PodState::Stays(why));
+        }
     }
 
     /// Records that it is not, or no longer, to be skipped.
@@ -344,6 +373,14 @@ impl Tracked {
             PodState::Stays(_) | PodState::Unconfirmed(_) | PodState::Gone { .. } => return,
         };
         self.settle(PodState::Leaving { by: by.min(window.end - window.margin) });
+    }
+
+    /// Records that its node answers: unless somebody deleted it, it has yet to leave.
+    pub fn not_collected(&mut self, now: Instant) {
+        let is_leaving = matches!(self.state, PodState::Leaving { .. });
+        if is_leaving && self.deletion.is_none() && self.history.accepted_at.is_none() {
+            self.settle(PodState::Waits { due: Some(now) });
+        }
     }
 
     /// Records that it has gone.

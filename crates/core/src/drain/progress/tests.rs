@@ -300,6 +300,79 @@ fn a_deletion_that_fails_is_not_repeated_without_a_pause_nor_an_eviction() {
     assert_eq!(progress.requests(again)[0].method, Method::Evict);
 }
 
+/// Of a pod that a budget blocks, at its last safe moment; the API server answers its deletion so.
+fn after_deletion(answer: Answer) -> (LeaveRequest, Instant) {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
+    let late = now + Duration::from_secs(88);
+    progress.requests(late);
+    progress.answered(&uid("web-0"), blocked(), late);
+    assert_eq!(progress.requests(late)[0].method, Method::Delete);
+    progress.answered(&uid("web-0"), answer, late);
+    let again = progress.next_due(late).unwrap();
+    assert!(again > late && again <= late + Duration::from_secs(1), "{:?}", again - late);
+    (progress.requests(again).remove(0), again)
+}
+
+#[test]
+fn lost_deletion_is_repeated_within_a_second() {
+    let lost = Answer::Unanswered { message: "connection reset".to_owned() };
+    let unauthorized = Answer::Unauthorized { message: "401".to_owned() };
+    let busy = Answer::Throttled { retry_after: Some(Duration::from_secs(60)) };
+    for answer in [lost, unauthorized, busy] {
+        let (request, _) = after_deletion(answer.clone());
+        assert_eq!(request.method, Method::Delete, "{answer:?}");
+    }
+}
+
+#[test]
+fn eviction_after_a_refused_deletion_has_two_seconds() {
+    let broken = Answer::ServerError { message: "500".to_owned(), retry_after: None };
+    for answer in [Answer::Refused { message: "a webhook says no".to_owned() }, broken] {
+        let (request, _) = after_deletion(answer);
+        assert_eq!((request.method, request.patience), (Method::Evict, Some(Duration::from_secs(2))));
+    }
+}
+
+#[test]
+fn published_end_of_a_blockage_is_when_the_pod_is_forced() {
+    let now = Instant::now();
+    let mut with_volume = pod("db-0", None);
+    let volumes = json!({"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}]});
+    with_volume.spec = serde_json::from_value(volumes).unwrap();
+    let window = Window { detaching: Duration::from_secs(60), ..held_by_hook(now) };
+    let mut progress = drain(&[with_volume], window, now);
+    progress.requests(now);
+    progress.answered(&uid("db-0"), blocked(), now);
+    progress.news(now);
+    let Some(BlockageNews::Begun(published)) = progress.news(now + Duration::from_secs(60)) else { panic!() };
+    let forced = now + Duration::from_secs(600 - 32 - 60);
+    assert_eq!(published[0].until, Some(forced));
+    assert_eq!(progress.requests(forced)[0].method, Method::Delete);
+}
+
+#[test]
+fn budget_that_blocks_an_unready_pod_comes_with_advice() {
+    let advice = |phase: &str, ready: &str| {
+        let now = Instant::now();
+        let mut web = pod("web-0", None);
+        let conditions = json!([{"type": "Ready", "status": ready}]);
+        web.status = serde_json::from_value(json!({"phase": phase, "conditions": conditions})).unwrap();
+        let mut progress = drain(&[web], held_by_hook(now), now);
+        progress.requests(now);
+        progress.answered(&uid("web-0"), blocked(), now);
+        progress.news(now);
+        let Some(BlockageNews::Begun(mut blocked)) = progress.news(now + Duration::from_secs(60)) else { panic!() };
+        blocked.remove(0).advice
+    };
+    assert_eq!(
+        advice("Running", "False").unwrap(),
+        "budget web protects pods that are not Ready; set unhealthyPodEvictionPolicy: AlwaysAllow (kubectl --namespace shop patch \
+         poddisruptionbudget web --type merge --patch '{\"spec\":{\"unhealthyPodEvictionPolicy\":\"AlwaysAllow\"}}')"
+    );
+    assert_eq!(advice("Running", "True"), None);
+}
+
 #[test]
 fn a_pod_that_nothing_blocks_is_never_deleted() {
     let (busy, lost) = (Answer::Throttled { retry_after: None }, Answer::Unanswered { message: "lost".to_owned() });

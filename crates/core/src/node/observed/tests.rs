@@ -1,4 +1,3 @@
-use jiff::Timestamp;
 use kube_core::Selector;
 use serde_json::json;
 use spillway_notice::continued::Earlier;
@@ -78,6 +77,20 @@ fn joined(event: &str) -> How {
 fn patch(seen: ObservedNode, claimant: &Claimant<'_>) -> String {
     let patch = free(seen, claimant).patch(PROVIDER_ID, claimant);
     patch.0.iter().map(|operation| serde_json::to_string(operation).unwrap() + "\n").collect()
+}
+
+/// As the node controller taints a node some time after its cordon.
+#[test]
+fn time_of_a_cordon_is_that_of_its_taint() {
+    let since = |cordoned: bool, key: &str| {
+        let taint = json!({"key": key, "effect": "NoSchedule", "timeAdded": "2026-11-21T03:12:00Z"});
+        let spec = json!({"unschedulable": cordoned, "taints": [taint]});
+        let node = serde_json::from_value(json!({"metadata": {"name": "n"}, "spec": spec})).unwrap();
+        ObservedNode::of(&node).cordoned_since()
+    };
+    let cordon = "node.kubernetes.io/unschedulable";
+    assert_eq!(since(true, cordon), Some("2026-11-21T03:12:00Z".parse().unwrap()));
+    assert_eq!([since(true, "spillway/planned"), since(false, cordon)], [None, None]);
 }
 
 #[test]

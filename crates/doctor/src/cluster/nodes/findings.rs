@@ -35,12 +35,9 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
 }
 
 /// What lets those pods of a budget go that nobody is served by, if it holds them.
-fn held_unhealthy(budget: Option<&Budget>) -> &'static str {
-    if budget.is_some_and(Budget::holds_unhealthy) {
-        ". So that its pods that are not Ready hold no drain, give it unhealthyPodEvictionPolicy: AlwaysAllow"
-    } else {
-        ""
-    }
+fn held_unhealthy(budget: Option<&Budget>) -> String {
+    let budget = budget.filter(|budget| budget.holds_unhealthy());
+    budget.map(|budget| format!("; {}", budget.name.protects_unready())).unwrap_or_default()
 }
 
 struct Telling<'a> {
@@ -206,4 +203,31 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> 
     const NAMED: usize = 5;
     let first = names.take(NAMED).collect::<Vec<_>>().join(", ");
     if count > NAMED { format!("{first} and {} more", count - NAMED) } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::budgets::ListedBudget;
+    use super::super::budgets::tests::budget;
+    use super::*;
+
+    #[test]
+    fn budget_with_too_few_healthy_pods_comes_with_the_policy_to_set() {
+        let of = |healthy: i32| {
+            let status =
+                json!({"disruptionsAllowed": 0, "currentHealthy": healthy, "desiredHealthy": 2, "expectedPods": 3});
+            let mut budgets = ClusterBudgets::default();
+            budgets.see(ListedBudget::from(budget("web", "web", &status)));
+            let name = BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() };
+            held_unhealthy(budgets.get(&name))
+        };
+        assert!(
+            of(1).starts_with(
+                "; budget web protects pods that are not Ready; set unhealthyPodEvictionPolicy: AlwaysAllow"
+            )
+        );
+        assert_eq!(of(2), "");
+    }
 }

@@ -18,18 +18,8 @@ fn budget(name: &str, allowed: i32) -> DisruptionBudget {
     .unwrap()
 }
 
-fn namespace(name: &str) -> WatchScope {
-    WatchScope::Namespace(name.to_owned())
-}
-
-#[test]
-fn a_watch_is_called_by_the_namespace_whose_budgets_it_sees() {
-    assert_eq!(namespace("shop").to_string(), "namespace shop");
-    assert_eq!(WatchScope::Cluster.to_string(), "the cluster");
-}
-
 fn allows(progress: &mut Progress, disruptions: i32, now: Instant) {
-    progress.budgets_changed(&namespace("shop"), Change::Seen(Box::new(budget("web", disruptions))), now);
+    progress.budgets_changed("shop", Change::Seen(Box::new(budget("web", disruptions))), now);
 }
 
 /// All are requested to leave, and the budget blocks them.
@@ -59,7 +49,7 @@ fn a_budget_that_was_edited_lets_all_of_its_pods_be_tried_once() {
     let mut progress = drain(&pods(20), held_by_hook(now), now);
     all_blocked(&mut progress, now);
     for (generation, observed, tried) in [(2, 2, 0), (3, 2, 0), (3, 3, 20), (3, 3, 0), (4, 4, 20)] {
-        progress.budgets_changed(&namespace("shop"), edited(generation, observed), now);
+        progress.budgets_changed("shop", edited(generation, observed), now);
         let requests = progress.requests(now);
         assert_eq!(requests.len(), tried, "generation {generation}, observed {observed}");
         for request in requests {
@@ -70,7 +60,7 @@ fn a_budget_that_was_edited_lets_all_of_its_pods_be_tried_once() {
         Change::Seen(budget) => *budget,
         other => panic!("{other:?}"),
     }]);
-    progress.budgets_changed(&namespace("shop"), listed, now);
+    progress.budgets_changed("shop", listed, now);
     assert_eq!(progress.requests(now).len(), 20, "after a watch that broke too");
 }
 
@@ -175,14 +165,30 @@ fn one_pod_of_a_budget_that_says_nothing_is_tried_every_five_seconds_each_in_tur
     }
 }
 
+/// Budgets of a fourth namespace, or without the right to watch them.
+#[test]
+fn unwatched_budget_that_lets_a_pod_go_is_tried_again_at_once() {
+    let now = Instant::now();
+    let mut progress = drain(&pods(3), held_by_hook(now), now);
+    all_blocked(&mut progress, now);
+    let probe = now + seconds(5);
+    for name in ["web-00", "web-01"] {
+        let requests = progress.requests(probe);
+        assert_eq!(names(&requests), [name]);
+        take(&mut progress, requests, probe);
+    }
+    all_blocked(&mut progress, probe);
+    assert_eq!(progress.next_due(probe), Some(probe + seconds(5)));
+}
+
 #[test]
 fn a_budget_that_is_no_more_blocks_nothing() {
     let now = Instant::now();
     let mut progress = drain(&pods(3), held_by_hook(now), now);
     all_blocked(&mut progress, now);
-    progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(budget("other", 0))), now);
+    progress.budgets_changed("shop", Change::Gone(Box::new(budget("other", 0))), now);
     assert!(progress.requests(now).is_empty());
-    progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(budget("web", 0))), now);
+    progress.budgets_changed("shop", Change::Gone(Box::new(budget("web", 0))), now);
     assert_eq!(progress.requests(now).len(), 3);
 }
 
@@ -191,9 +197,9 @@ fn a_budget_that_went_while_nobody_watched_blocks_nothing() {
     let now = Instant::now();
     let mut progress = drain(&pods(3), held_by_hook(now), now);
     all_blocked(&mut progress, now);
-    progress.budgets_changed(&namespace("elsewhere"), Change::OnlyThese(vec![]), now);
+    progress.budgets_changed("elsewhere", Change::OnlyThese(vec![]), now);
     assert!(progress.requests(now).is_empty());
-    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(vec![budget("other", 1)]), now);
+    progress.budgets_changed("shop", Change::OnlyThese(vec![budget("other", 1)]), now);
     assert_eq!(progress.requests(now).len(), 3);
 }
 
@@ -203,7 +209,7 @@ fn a_pod_whose_budget_is_no_more_is_not_deleted_when_its_next_eviction_fails() {
     let late = now + seconds(87);
     let mut progress = drain(&pods(1), hard(now, 120), now);
     all_blocked(&mut progress, now);
-    progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(budget("web", 0))), late);
+    progress.budgets_changed("shop", Change::Gone(Box::new(budget("web", 0))), late);
     progress.requests(late);
     progress.answered(&uid("web-00"), Answer::Throttled { retry_after: Some(seconds(60)) }, late);
     let again = progress.next_due(late).unwrap();
@@ -218,7 +224,7 @@ fn disruptions_allowed_before_the_budget_was_changed_do_not_count() {
     all_blocked(&mut progress, now);
     let mut changed = budget("web", 1);
     changed.metadata.generation = Some(3);
-    progress.budgets_changed(&namespace("shop"), Change::Seen(Box::new(changed)), now);
+    progress.budgets_changed("shop", Change::Seen(Box::new(changed)), now);
     assert!(progress.requests(now).is_empty());
 }
 
@@ -266,7 +272,7 @@ fn two_budgets_for_one_pod_are_named_and_logged_once() {
     progress.answered(&uid("web-00"), Answer::BlockedBySeveral, now);
     assert_eq!(progress.namespaces_to_watch(), ["shop"].into());
     progress.take_transitions();
-    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(two_budgets()), now);
+    progress.budgets_changed("shop", Change::OnlyThese(two_budgets()), now);
     let transitions = progress.take_transitions();
     let [Transition::Blocked(_, by)] = transitions.as_slice() else { panic!("{transitions:?}") };
     assert_eq!(by.to_string(), "PodDisruptionBudgets all and web (leave the pod one)");
@@ -275,7 +281,7 @@ fn two_budgets_for_one_pod_are_named_and_logged_once() {
     assert_eq!(progress.next_due(now), Some(again));
     progress.requests(again);
     progress.answered(&uid("web-00"), Answer::BlockedBySeveral, again);
-    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(two_budgets()), again);
+    progress.budgets_changed("shop", Change::OnlyThese(two_budgets()), again);
     assert!(progress.take_transitions().is_empty());
 }
 
@@ -285,9 +291,9 @@ fn pod_left_one_of_two_budgets_waits_for_the_slow_retry() {
     let mut progress = drain(&[of_app_web()], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("web-00"), Answer::BlockedBySeveral, now);
-    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(two_budgets()), now);
+    progress.budgets_changed("shop", Change::OnlyThese(two_budgets()), now);
     let [all, ..] = two_budgets().try_into().map(|budgets: [DisruptionBudget; 3]| budgets).unwrap();
-    progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(all)), now);
+    progress.budgets_changed("shop", Change::Gone(Box::new(all)), now);
     assert!(progress.requests(now).is_empty());
     let again = now + seconds(5);
     assert_eq!(progress.next_due(now), Some(again));
@@ -307,7 +313,7 @@ fn of_very_many_budgets_for_one_pod_the_first_few_are_named() {
             budget
         }));
     }
-    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(budgets), now);
+    progress.budgets_changed("shop", Change::OnlyThese(budgets), now);
     let pods = progress.into_pods();
     let by = pods[&uid("web-00")].blocked.by().unwrap().to_string();
     assert_eq!(by, "PodDisruptionBudgets all-00 and all-01 and all-02 and all-03 (leave the pod one)");

@@ -56,6 +56,46 @@ fn last_pod_waits_for_blocked_pods_until_it_must_leave() {
     }
 }
 
+/// As one with a volume of Mountpoint for S3 had: 600 s.
+#[test]
+fn long_grace_of_one_pod_opens_its_tier_for_no_other() {
+    let now = Instant::now();
+    for (class, drains, asked_s) in [(None, "last", 68), (Some("system-cluster-critical"), "", 60)] {
+        let (mut long, mut short) = (asking("long", drains), asking("short", drains));
+        long.spec.termination_grace_period_seconds = Some(600);
+        for pod in [&mut long, &mut short] {
+            pod.spec.priority_class_name = class.map(str::to_owned);
+        }
+        let mut progress = drain(&[long, short, pod("app", None)], hard(now, 120), now);
+        assert_eq!(names(&progress.requests(now)), ["app", "long"]);
+        for name in ["app", "long"] {
+            progress.answered(&uid(name), Answer::Leaving, now);
+        }
+        let asked = now + seconds(asked_s);
+        assert_eq!(progress.next_due(now), Some(now + seconds(40)), "app is overdue");
+        progress.node_watch_begins();
+        assert_eq!(progress.next_due(now), Some(asked));
+        assert!(progress.requests(asked - Duration::from_millis(1)).is_empty());
+        assert_eq!(names(&progress.requests(asked)), ["short"]);
+    }
+}
+
+#[test]
+fn pod_that_is_to_be_skipped_while_it_leaves_is_waited_for() {
+    let now = Instant::now();
+    let skipped = || Change::Seen(Box::new(asking("agent", "skip")));
+    let mut progress = drain(&[pod("agent", None)], hard(now, 120), now);
+    progress.requests(now);
+    progress.changed(skipped(), now);
+    assert_eq!(progress.end(), Some(DrainEnd::Empty), "nobody has decided yet");
+    progress.answered(&uid("agent"), Answer::Leaving, now);
+    assert_eq!(progress.end(), None);
+    progress.changed(skipped(), now);
+    assert_eq!(progress.end(), None);
+    progress.changed(gone("agent"), now);
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
+}
+
 #[test]
 fn of_an_instance_that_is_going_now_nobody_is_the_last() {
     let now = Instant::now();

@@ -168,7 +168,7 @@ fn of_a_dead_node_what_is_blocked_is_deleted_with_its_own_grace_and_its_hook_end
 /// The garbage collector removes a pod: a watch sees what it sets, that it takes the grace away, and that the object goes.
 fn collect(progress: &mut Progress, name: &str, now: Instant) {
     let orphan = |mut pod: Pod| {
-        (pod.status.phase, pod.status.is_collected) = (Some("Failed".to_owned()), true);
+        (pod.status.phase, pod.status.conditions.is_collected) = (Some("Failed".to_owned()), true);
         Box::new(pod)
     };
     progress.changed(Change::Seen(orphan(pod(name, None))), now);
@@ -183,6 +183,9 @@ fn a_pod_that_the_garbage_collector_removes_has_its_grace_and_is_not_called_gone
     let removed = now + Duration::from_secs(20);
     progress.changed(gone("b"), removed);
     collect(&mut progress, "a", removed);
+    assert!(progress.is_node_watch_due(removed), "whether the node is no more");
+    progress.node_watch_begins();
+    progress.kubelet_seen(Kubelet::Silent, removed);
     progress.requests(removed);
     assert_eq!(progress.end(), None, "its containers may use their grace");
     let over = now + GRACE;
@@ -193,14 +196,23 @@ fn a_pod_that_the_garbage_collector_removes_has_its_grace_and_is_not_called_gone
     assert_eq!(states, [PodState::Unconfirmed(Unconfirmed::Silent), PodState::Gone { at: removed }]);
 }
 
+/// Whoever may patch the status of pods in a namespace can set the condition.
 #[test]
-fn a_node_whose_pods_the_garbage_collector_removes_does_not_answer_again_when_its_watch_breaks() {
+fn condition_of_one_pod_does_not_speak_for_a_node_that_answers() {
     let now = Instant::now();
-    let mut progress = leaving_all(&["a"], held_by_hook(now), now);
-    collect(&mut progress, "a", now);
+    let mut progress = drain(&[pod("a", None), pod("b", None)], held_by_hook(now), now);
+    let mut forged = pod("a", None);
+    forged.status.conditions.is_collected = true;
+    progress.changed(Change::Seen(Box::new(forged.clone())), now);
+    let request = progress.requests(now).remove(0);
+    progress.answered(&request.uid, Answer::Leaving, now);
+    progress.node_watch_begins();
     progress.kubelet_seen(Kubelet::Answers, now);
-    progress.requests(now + GRACE);
-    assert_eq!(progress.end(), Some(DrainEnd::Silent));
+    assert_eq!(names(&progress.requests(now)), ["a"], "it has yet to leave");
+    progress.answered(&uid("a"), Answer::Leaving, now);
+    progress.changed(Change::Gone(Box::new(forged)), now);
+    let states: Vec<PodState> = progress.into_pods().into_values().map(|pod| pod.state).collect();
+    assert_eq!(states, [PodState::Gone { at: now }, PodState::Leaving { by: now + GRACE }]);
 }
 
 #[test]
@@ -208,6 +220,7 @@ fn a_pod_that_the_garbage_collector_removes_is_not_called_lost_if_the_drain_stop
     let now = Instant::now();
     let mut progress = leaving_all(&["a"], held_by_hook(now), now);
     collect(&mut progress, "a", now);
+    progress.kubelet_seen(Kubelet::Silent, now);
     let states: Vec<PodState> = progress.into_pods().into_values().map(|pod| pod.state).collect();
     assert_eq!(states, [PodState::Unconfirmed(Unconfirmed::Silent)]);
 }
@@ -220,6 +233,7 @@ fn a_blocked_pod_that_the_garbage_collector_removes_begins_its_grace_then() {
     progress.answered(&uid("a"), blocked(), now);
     let removed = now + Duration::from_secs(70);
     collect(&mut progress, "a", removed);
+    progress.kubelet_seen(Kubelet::Silent, removed);
     assert!(progress.requests(removed).is_empty(), "there is nothing to ask for any more");
     assert_eq!((progress.end(), progress.next_due(removed)), (None, Some(removed + GRACE)));
 }
@@ -229,6 +243,7 @@ fn a_pod_that_the_garbage_collector_removes_is_not_called_lost_if_its_grace_outl
     let now = Instant::now();
     let mut progress = drain(&[deleted(pod("a", None), GRACE, 3600)], held_by_hook(now), now);
     collect(&mut progress, "a", now + GRACE);
+    progress.kubelet_seen(Kubelet::Silent, now + GRACE);
     let due = progress.next_due(now + GRACE).unwrap();
     assert_eq!(due, now + Duration::from_secs(600) - MARGIN);
     progress.requests(due);
