@@ -29,9 +29,6 @@ use crate::machine::Rests;
 pub(crate) const NAMESPACE: &str = "bench";
 /// Round trip that is added on the way to the API server.
 pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(20);
-/// EC2's bucket for `DescribeInstances` by ids alone (AWS, *Request throttling for the Amazon EC2 API*).
-pub(crate) const EC2_AT_ONCE: u32 = 50;
-pub(crate) const EC2_A_SECOND: u32 = 10;
 /// EKS' API server believes a token for so long.
 const TOKEN_CACHE: Duration = Duration::from_mins(2);
 /// Nodes that are created and filled at a time.
@@ -106,7 +103,7 @@ impl Fixture {
         self.scenes += 1;
         let name = format!("scene-{}", self.scenes);
         let this = &*self;
-        let nodes = (0..case.nodes).map(|number| this.full_node(format!("{name}-{number}"), case.pods));
+        let nodes = (0..case.nodes).map(|number| this.full_node(format!("{name}-{number}"), case));
         let nodes = futures_util::stream::iter(nodes).buffer_unordered(NODES_AT_ONCE).try_collect().await?;
         self.collect_garbage().await?;
         self.rests.wait().await;
@@ -114,17 +111,19 @@ impl Fixture {
     }
 
     /// A node whose pods have one owner that replaces none: the node itself. They exit at once.
-    async fn full_node(&self, name: String, count: usize) -> Result<TestNode, BedError> {
+    async fn full_node(&self, name: String, case: Case) -> Result<TestNode, BedError> {
         let client = self.world.admin();
         // NTH leaves an instance without this tag alone.
         let tags = BTreeMap::from([("aws-node-termination-handler/managed".to_owned(), String::new())]);
-        let pods = u32::try_from(count).unwrap_or(u32::MAX).max(NodeOptions::default().pods);
-        let node = self.world.add_node(NodeOptions { spot: true, tags, pods, ..NodeOptions::default() }).await?;
+        let pods = u32::try_from(case.pods).unwrap_or(u32::MAX).max(NodeOptions::default().pods);
+        let kubelet_sized = case.nodes > 1;
+        let options = NodeOptions { spot: true, tags, pods, kubelet_sized, ..NodeOptions::default() };
+        let node = self.world.add_node(options).await?;
         let getting = BedError::kubernetes(format!("get node {}", node.name));
         let uid = Api::<Node>::all(client.clone()).get(&node.name).await.map_err(getting)?.metadata.uid;
         let owner = json!({"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid, "controller": true});
         let shape = PodShape::default().with(json!({"metadata": {"ownerReferences": [owner]}}));
-        pods::fill_node(&client, NAMESPACE, &node.name, &name, count, &shape).await?;
+        pods::fill_node(&client, NAMESPACE, &node.name, &name, case.pods, &shape).await?;
         Ok(node)
     }
 
@@ -143,12 +142,6 @@ impl Fixture {
             notices.push(aws.spot_notice(&format!("{}-{}", scene.name, node.instance_id), &node.instance_id).await?);
         }
         Ok(notices)
-    }
-
-    /// Limits a caller's `DescribeInstances` as EC2 does.
-    pub(crate) async fn limit_ec2(&self, access_key_id: &str) -> Result<(), BedError> {
-        let describe = ("ec2", "DescribeInstances");
-        self.world.aws_side().limit_calls(access_key_id, describe, EC2_AT_ONCE, EC2_A_SECOND).await
     }
 
     pub(crate) fn begin(&self) -> Start {

@@ -41,7 +41,6 @@ impl Function {
         let lambda = Lambda::start(world, options).await?;
         let endpoint = fixture.proxy.url();
         world.aws_side().override_endpoint(lambda.access_key_id(), &world.cluster, Some(&endpoint), None).await?;
-        fixture.limit_ec2(lambda.access_key_id()).await?;
         let self_test: Value = serde_json::from_str(SELF_TEST).expect("a sample is JSON");
         lambda.invoke(&self_test).await;
         lambda.recycle();

@@ -47,7 +47,6 @@ fn version_in(text: &str) -> Option<String> {
 pub(crate) async fn drain(fixture: &Fixture, scene: &Scene, program: &Path) -> Result<Figures, BedError> {
     let aws = fixture.world.aws_side();
     let credentials = aws.credentials("nth", &scene.name).await?;
-    fixture.limit_ec2(&credentials.access_key_id).await?;
     let calls = async || aws.calls(Some(&credentials.access_key_id)).await;
     let queue = aws.create_queue(&fixture.world.account, &scene.name).await?;
     let mut command = command(fixture, scene, program).await?;

@@ -26,6 +26,13 @@ const TIMES_AN_EMPTY_START: f64 = 3.0;
 const ZIPPED_MB: f64 = 5.0;
 const PEAK_MIB: f64 = 20.0;
 
+/// EC2's two buckets of `DescribeInstances` together: calls at once, and calls a second from then on.
+const EC2_AT_ONCE: usize = 150;
+const EC2_A_SECOND: f64 = 30.0;
+/// Longest time from EC2's last token to the last cordon.
+const BEHIND_EC2_S: f64 = 2.0;
+const EC2_CALLS_A_NODE: f64 = 3.0;
+
 type Value = fn(&Figures) -> Option<f64>;
 
 /// Required ratios to NTH: case, figure, how many times sooner.
@@ -101,6 +108,17 @@ fn of_case(results: &Results, case: Case) -> Vec<Row> {
         rows.push(by_worst(&what, case.nodes.to_string(), 0, &cordoned, |count| is(count, case.nodes)));
         let what = format!("{name}: pods evicted within 120 s");
         rows.push(by_worst(&what, pods.to_string(), 0, &evicted, |count| is(count, pods)));
+    }
+    if case.nodes >= EC2_AT_ONCE {
+        let limit = to_f64(case.nodes - EC2_AT_ONCE) / EC2_A_SECOND + BEHIND_EC2_S;
+        let last: Vec<f64> = runs.iter().map(|run| run.figures.last_cordon_s.unwrap_or(f64::INFINITY)).collect();
+        let what = format!("{name}: last cordon, s (EC2's buckets and {BEHIND_EC2_S} s)");
+        rows.push(by_worst(&what, format!("at most {limit:.1}"), 1, &last, |seconds| seconds <= limit));
+        let calls_a_node = |run: &&Run| to_f64(run.figures.calls_of("DescribeInstances")) / to_f64(case.nodes);
+        let calls: Vec<f64> = runs.iter().map(calls_a_node).collect();
+        let what = format!("{name}: EC2 calls a node");
+        let required = format!("at most {EC2_CALLS_A_NODE}");
+        rows.push(by_worst(&what, required, 2, &calls, |count| count <= EC2_CALLS_A_NODE));
     }
     let broken = results.failed.iter().filter(|failed| failed.case == case && failed.tool == Tool::Spillway).count();
     let failed = runs.iter().map(|run| run.figures.failed).sum::<usize>() + broken;
@@ -223,6 +241,25 @@ mod tests {
     fn good_rounds_meet_every_requirement() {
         let missed: Vec<Row> = requirements(&results()).into_iter().filter(|row| row.verdict != Verdict::Met).collect();
         assert!(missed.is_empty(), "{missed:#?}");
+    }
+
+    #[test]
+    fn storm_is_judged_by_the_arithmetic_of_both_buckets() {
+        for (last, calls, verdicts) in [
+            (Some(21.9), 2_250, [Verdict::Met, Verdict::Met]),
+            (Some(22.1), 2_251, [Verdict::Missed, Verdict::Missed]),
+            (None, 750, [Verdict::Missed, Verdict::Met]),
+        ] {
+            let mut results = results();
+            let case = Case::new(750, 2);
+            for run in &mut results.runs {
+                run.case = case;
+                run.figures.last_cordon_s = last;
+                run.figures.calls = [("DescribeInstances".to_owned(), calls)].into();
+            }
+            let judged = ["750 nodes × 2 pods: last cordon", "EC2 calls a node"].map(|what| verdict(&results, what));
+            assert_eq!(judged, verdicts.map(Some), "{last:?} {calls}");
+        }
     }
 
     #[test]

@@ -58,9 +58,8 @@ fn node_name(number: usize) -> String {
     format!("ip-192-168-{}-{}.ec2.internal", number / 256, number % 256)
 }
 
-/// Some 17 KB, most of it images, as a kubelet's node has them.
-fn node(number: usize) -> Value {
-    let name = node_name(number);
+/// As many images as a kubelet reports.
+pub(crate) fn images() -> Value {
     let image = |image: usize| {
         let repository = format!("123456789012.dkr.ecr.us-east-1.amazonaws.com/services/backend-{image:02}");
         json!({
@@ -68,6 +67,12 @@ fn node(number: usize) -> Value {
             "sizeBytes": 150_000_000 + image,
         })
     };
+    (0..IMAGES).map(image).collect()
+}
+
+/// Some 17 KB, most of it images, as a kubelet's node has them.
+fn node(number: usize) -> Value {
+    let name = node_name(number);
     let now = Timestamp::now();
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
         json!({
@@ -120,7 +125,7 @@ fn node(number: usize) -> Value {
                 condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
             ],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-            "images": (0..IMAGES).map(image).collect::<Vec<_>>(),
+            "images": images(),
             "nodeInfo": {
                 "architecture": "amd64",
                 "bootID": format!("0f0e0d0c-0b0a-0908-0706-{number:012x}"),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::storage::v1::CSINode;
 use kube::api::{PostParams, WatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
@@ -12,6 +13,7 @@ use serde_json::json;
 use crate::aws::{CapacityReservation, Instance, InstanceRequest};
 use crate::cluster::Cluster;
 use crate::error::BedError;
+use crate::filler;
 use crate::kubelet::{self, Kubelet};
 use crate::node_claim::{self, NodeClaim};
 use crate::watch::{Objects, until};
@@ -34,6 +36,8 @@ pub struct NodeOptions {
     pub node_claim: Option<NodeClaim>,
     /// How many pods fit.
     pub pods: u32,
+    /// The node has images as a kubelet reports them, and a CSINode with EBS' driver.
+    pub kubelet_sized: bool,
 }
 
 impl Default for NodeOptions {
@@ -49,6 +53,7 @@ impl Default for NodeOptions {
             tags: BTreeMap::new(),
             node_claim: None,
             pods: 110,
+            kubelet_sized: false,
         }
     }
 }
@@ -114,7 +119,13 @@ impl Cluster {
         kubelet::play(&mut node, kubelet);
         let name = node.name_any();
         let creating = BedError::kubernetes(format!("create node {name}"));
-        Api::<Node>::all(self.admin()).create(&PostParams::default(), &node).await.map_err(creating)?;
+        let client = self.admin();
+        Api::<Node>::all(client.clone()).create(&PostParams::default(), &node).await.map_err(creating)?;
+        if options.kubelet_sized {
+            let creating = BedError::kubernetes(format!("create CSINode {name}"));
+            let csi_node = csi_node(&name, &instance.instance_id);
+            Api::<CSINode>::all(client).create(&PostParams::default(), &csi_node).await.map_err(creating)?;
+        }
         let Instance { instance_id, private_dns_name, provider_id, zone, .. } = instance.clone();
         Ok(TestNode { name, instance_id, private_dns_name, provider_id, zone })
     }
@@ -204,6 +215,13 @@ fn named(name: &str) -> WatchParams {
     WatchParams::default().fields(&format!("metadata.name={name}"))
 }
 
+fn csi_node(name: &str, instance_id: &str) -> CSINode {
+    let driver = json!({"name": "ebs.csi.aws.com", "nodeID": instance_id, "allocatable": {"count": 26},
+        "topologyKeys": ["kubernetes.io/os", "topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"]});
+    let csi_node = json!({"metadata": {"name": name}, "spec": {"drivers": [driver]}});
+    serde_json::from_value(csi_node).expect("the object above is a CSINode")
+}
+
 fn node(instance: &Instance, options: &NodeOptions) -> Node {
     let name = options.name.as_deref().unwrap_or(&instance.private_dns_name);
     let region = options.zone.trim_end_matches(|c: char| c.is_ascii_lowercase());
@@ -242,6 +260,10 @@ fn node(instance: &Instance, options: &NodeOptions) -> Node {
         },
     });
     let mut node: Node = serde_json::from_value(node).expect("the node above is a Node");
+    if options.kubelet_sized {
+        let images = serde_json::from_value(filler::images()).expect("they are images");
+        node.status.get_or_insert_default().images = Some(images);
+    }
     if let Some(claim) = &options.node_claim {
         node_claim::tie(claim, &mut node.metadata);
     }

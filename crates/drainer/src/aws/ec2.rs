@@ -1,5 +1,6 @@
 //! EC2: the instance of a notice, the instances of a capacity reservation, and the scheduled events of instances.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use aws_sdk_ec2::config;
@@ -32,8 +33,29 @@ const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest timeout. The SDK panics at one that has doubled for minutes, while EC2 answers with errors.
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// Every state of an instance: a filter that leaves none out.
+const ALL_STATES: [&str; 6] = ["pending", "running", "shutting-down", "terminated", "stopping", "stopped"];
+
+/// Form of a `DescribeInstances` call for one id. Each has a token bucket of its own ("Request throttling for the Amazon EC2 API").
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// The id and a filter: 100 calls at once, then 20 a second.
+    Filtered,
+    /// The id alone: 50 calls at once, then 10 a second.
+    IdAlone,
+}
+
+impl Form {
+    fn other(self) -> Self {
+        match self {
+            Self::Filtered => Self::IdAlone,
+            Self::IdAlone => Self::Filtered,
+        }
+    }
+}
+
 /// Asks EC2 for an instance until `end`, and for a while again if its answer is behind what is known. `None`: there is
-/// none by that id. `throttled` is notified of each answer that the call is throttled.
+/// none by that id. After a throttled call the next one has the other form, and `throttled` is notified.
 pub(crate) async fn describe(
     ec2: &aws_sdk_ec2::Client,
     id: &InstanceId,
@@ -41,9 +63,11 @@ pub(crate) async fn describe(
     throttled: &Notify,
     is_behind: impl Fn(Option<&Instance>) -> bool,
 ) -> Result<Option<Instance>, CallError> {
+    let form = &Cell::new(Form::Filtered);
     let ask = |timeout| async move {
-        let answer = describe_once(ec2, id, timeout).await;
+        let answer = describe_once(ec2, id, form.get(), timeout).await;
         if answer.as_ref().is_err_and(Transient::is_throttled) {
+            form.set(form.get().other());
             throttled.notify_one();
         }
         answer
@@ -73,11 +97,16 @@ pub(crate) async fn describe(
 async fn describe_once(
     ec2: &aws_sdk_ec2::Client,
     id: &InstanceId,
+    form: Form,
     timeout: Duration,
 ) -> Result<Option<Instance>, CallError> {
     let timeouts = TimeoutConfig::builder().operation_attempt_timeout(timeout).operation_timeout(timeout).build();
-    let call = ec2.describe_instances().instance_ids(id.as_str()).customize();
-    let answer = match call.config_override(config::Builder::new().timeout_config(timeouts)).send().await {
+    let call = ec2.describe_instances().instance_ids(id.as_str());
+    let call = match form {
+        Form::Filtered => call.filters(filter("instance-state-name", &ALL_STATES)),
+        Form::IdAlone => call,
+    };
+    let answer = match call.customize().config_override(config::Builder::new().timeout_config(timeouts)).send().await {
         Ok(answer) => answer,
         Err(error) if error.as_service_error().and_then(|e| e.code()) == Some("InvalidInstanceID.NotFound") => {
             return Ok(None);
@@ -192,7 +221,7 @@ mod tests {
 
     use super::*;
     use crate::doubles::aws::{AwsDouble, instances};
-    use crate::test_support::aws::described;
+    use crate::test_support::aws::{described, ec2_error};
     use crate::test_support::context::TestContext;
     use crate::test_support::instance_id;
     use crate::test_support::script::{Expected, call};
@@ -242,6 +271,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_stays_behind_is_taken_after_half_a_minute() {
         assert_eq!(asked([described("stopped", &[]).repeated()], true).await, (true, 30));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn throttled_call_is_repeated_in_the_other_form() {
+        let throttled = |call: Expected| call.says(503, ec2_error("RequestLimitExceeded", "Request limit exceeded."));
+        let filtered = || call("DescribeInstances").with("instance-state-name").with("InstanceId.1=");
+        let id_alone = || call("DescribeInstances").without("Filter").with("InstanceId.1=");
+        let aws = [throttled(filtered()), throttled(id_alone()), throttled(filtered()), described("running", &[])];
+        assert!(asked(aws, false).await.0);
+        // A failure that is no throttling keeps the form.
+        let failed = filtered().says(500, ec2_error("InternalError", "An internal error has occurred"));
+        assert!(asked([failed, described("running", &[]).with("instance-state-name")], false).await.0);
     }
 
     #[tokio::test(start_paused = true)]

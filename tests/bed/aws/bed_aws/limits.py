@@ -1,4 +1,4 @@
-"""What AWS turns away because it is too much: calls to EC2 and EKS that come too fast, events that are too large."""
+"""What AWS turns away because it is too much: calls that come too fast, events that are too large."""
 
 import json
 import time
@@ -20,11 +20,20 @@ class Limit:
     refusal: tuple[int, str, str, Protocol]
 
 
-# Here each function is an account of its own. EC2's are those for the actions that describe without a filter of their own
-# ("Request throttling for the Amazon EC2 API"); EKS publishes none, and is known to answer some ten calls a second.
-LIMITS = {
-    ("ec2", "DescribeInstances"): Limit(100, 20, (503, "RequestLimitExceeded", "Request limit exceeded.", "ec2")),
-    ("eks", "DescribeCluster"): Limit(10, 10, (429, "ThrottlingException", "Rate exceeded", "json")),
+EC2_REFUSAL = (503, "RequestLimitExceeded", "Request limit exceeded.", "ec2")
+THROTTLED = (429, "ThrottlingException", "Rate exceeded", "json")
+SSM_REFUSAL = (400, "ThrottlingException", "Rate exceeded", "json")
+
+# Here each function is an account of its own.
+# EC2: "Request throttling for the Amazon EC2 API"; a call without a filter and without pages has a bucket of its own.
+# Parameter Store: "Systems Manager endpoints and quotas", default throughput; GetParameter and GetParameters share one.
+# EKS publishes none, and is known to answer some ten calls a second.
+LIMITS: dict[str, Limit] = {
+    "ec2:DescribeInstances": Limit(100, 20, EC2_REFUSAL),
+    "ec2:DescribeInstances by ids alone": Limit(50, 10, EC2_REFUSAL),
+    "eks:DescribeCluster": Limit(10, 10, THROTTLED),
+    "ssm:GetParameters": Limit(40, 40, SSM_REFUSAL),
+    "ssm:PutParameter": Limit(3, 3, SSM_REFUSAL),
 }
 # EventBridge, "Calculating event entry size": of a whole request.
 LARGEST = 256 * 1024
@@ -51,21 +60,21 @@ class Bucket:
 class Limits:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._own: dict[tuple[str, str, str], Limit] = {}
-        self._buckets: dict[tuple[str, str, str], Bucket] = {}
+        self._own: dict[tuple[str, str], Limit] = {}
+        self._buckets: dict[tuple[str, str], Bucket] = {}
         self._lock = Lock()
 
-    def put(self, access_key_id: str, service: str, action: str, most: float, per_second: float) -> None:
+    def put(self, access_key_id: str, bucket: str, most: float, per_second: float) -> None:
         """Gives this caller another limit than most accounts have."""
-        refusal = LIMITS[service, action].refusal
         with self._lock:
-            self._own[access_key_id, service, action] = Limit(most, per_second, refusal)
-            self._buckets.pop((access_key_id, service, action), None)
+            self._own[access_key_id, bucket] = Limit(most, per_second, LIMITS[bucket].refusal)
+            self._buckets.pop((access_key_id, bucket), None)
 
     def check(self, call: Call) -> None:
         """Raises an AwsError when AWS would."""
-        if usual := LIMITS.get((call.service, call.action)):
-            whose = (call.access_key_id, call.service, call.action)
+        name = bucket_of(call)
+        if usual := LIMITS.get(name):
+            whose = (call.access_key_id, name)
             with self._lock:
                 bucket = self._buckets.setdefault(whose, Bucket(self._own.get(whose, usual), self._now()))
                 if not bucket.take(self._now()):
@@ -73,6 +82,15 @@ class Limits:
         if (call.service, call.action) == ("events", "PutEvents"):
             if sum(map(entry_size, json.loads(call.request.get_data())["Entries"])) >= LARGEST:
                 raise AwsError(400, "ValidationException", "Total size of the entries in the request is over the limit.", "json")
+
+
+def bucket_of(call: Call) -> str:
+    """The name of the bucket that a call takes a token from."""
+    name = f"{call.service}:{call.action}"
+    if name == "ec2:DescribeInstances":
+        has_filter_or_pages = any(key.startswith("Filter.") or key in ("MaxResults", "NextToken") for key in call.request.values)
+        return name if has_filter_or_pages else f"{name} by ids alone"
+    return "ssm:GetParameters" if name == "ssm:GetParameter" else name
 
 
 def entry_size(entry: dict[str, object]) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import unittest
+from urllib.parse import urlencode
 
 from botocore.exceptions import ClientError
 from werkzeug import Request
@@ -12,29 +13,52 @@ from bed_aws.limits import LIMITS, Bucket, Limits
 from tests.side import OnTheSide
 
 
+FILTERED = "ec2:DescribeInstances"
+BY_IDS = "ec2:DescribeInstances by ids alone"
+
+
+def describe(key: str, **parameters: str) -> Call:
+    request = Request({"QUERY_STRING": urlencode(parameters), "REQUEST_METHOD": "GET"})
+    return Call(request, "ec2", "DescribeInstances", key, "us-east-1")
+
+
 class TheBucket(unittest.TestCase):
     def test_it_is_full_at_first_and_fills_again_with_time(self) -> None:
-        bucket = Bucket(LIMITS["ec2", "DescribeInstances"], at=0.0)
+        bucket = Bucket(LIMITS[FILTERED], at=0.0)
         self.assertEqual(sum(bucket.take(0.0) for _ in range(150)), 100)
         self.assertEqual(sum(bucket.take(1.0) for _ in range(100)), 20)
         self.assertEqual(sum(bucket.take(1000.0) for _ in range(150)), 100)
 
-    def test_who_describes_too_fast_is_told_so_and_nobody_else(self) -> None:
+    def taken(self, limits: Limits, call: Call, tries: int = 200) -> int:
+        """How many calls in a row are not turned away."""
+        for count in range(tries):
+            try:
+                limits.check(call)
+            except AwsError as error:
+                self.assertIn(error.code, ("RequestLimitExceeded", "ThrottlingException"))
+                return count
+        return tries
+
+    def test_calls_with_a_filter_or_pages_have_a_bucket_apart(self) -> None:
         limits = Limits(now=lambda: 0.0)
+        ids = {"InstanceId.1": "i-1"}
+        self.assertEqual(self.taken(limits, describe("one", **ids)), 50)
+        self.assertEqual(self.taken(limits, describe("one", **ids, **{"Filter.1.Name": "instance-state-name"})), 100)
+        self.assertEqual(self.taken(limits, describe("one", MaxResults="5")), 0)
+        self.assertEqual(self.taken(limits, describe("another", MaxResults="5")), 100)
 
-        def describe(key: str) -> None:
-            limits.check(Call(Request({}), "ec2", "DescribeInstances", key, "us-east-1"))
+    def test_a_limit_of_its_own_replaces_the_usual_one(self) -> None:
+        limits = Limits(now=lambda: 0.0)
+        limits.put("one", BY_IDS, 1, 0)
+        self.assertEqual(self.taken(limits, describe("one")), 1)
+        self.assertEqual(self.taken(limits, describe("another")), 50)
 
-        for _ in range(100):
-            describe("one")
-        describe("another")
-        with self.assertRaises(AwsError) as caught:
-            describe("one")
-        self.assertEqual(caught.exception.code, "RequestLimitExceeded")
-        limits.put("one", "ec2", "DescribeInstances", 1, 0)
-        describe("one")
-        with self.assertRaises(AwsError):
-            describe("one")
+    def test_parameter_store_reads_share_one_bucket(self) -> None:
+        limits = Limits(now=lambda: 0.0)
+        one, ten, put = (Call(Request({}), "ssm", name, "one", "us-east-1") for name in ("GetParameter", "GetParameters", "PutParameter"))
+        self.assertEqual(self.taken(limits, one, 30), 30)
+        self.assertEqual(self.taken(limits, ten), 10)
+        self.assertEqual(self.taken(limits, put), 3)
 
     def test_eks_describes_ten_clusters_a_second(self) -> None:
         limits = Limits(now=lambda: 0.0)

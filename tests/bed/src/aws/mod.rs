@@ -123,17 +123,9 @@ impl Aws {
         self.post::<Value>("faults", &json!(fault)).await.map(drop)
     }
 
-    /// Gives this caller another limit of such calls: so many at once, and so many more each second.
-    pub async fn limit_calls(
-        &self,
-        access_key_id: &str,
-        (service, action): (&str, &str),
-        most: u32,
-        per_second: u32,
-    ) -> Result<(), BedError> {
-        let body = json!({
-            "access_key_id": access_key_id, "service": service, "action": action, "most": most, "per_second": per_second,
-        });
+    /// Gives this caller another bucket of that name (`limits.py`): calls at once, and no more.
+    pub async fn limit_calls(&self, access_key_id: &str, bucket: &str, most: u32) -> Result<(), BedError> {
+        let body = json!({"access_key_id": access_key_id, "bucket": bucket, "most": most, "per_second": 0});
         self.post::<Value>("limits", &body).await.map(drop)
     }
 
