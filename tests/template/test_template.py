@@ -507,6 +507,7 @@ class TheRights(unittest.TestCase):
                 "events:ListTargetsByRule",
                 "events:PutEvents",
                 "ssm:GetParameter",
+                "ssm:GetParameters",
                 "ssm:PutParameter",
                 "iam:PassRole",
                 "scheduler:CreateSchedule",
@@ -663,7 +664,8 @@ class TheRights(unittest.TestCase):
                 ("pods", "list", "watch", "delete"),
                 ("pods/eviction", "create"),
                 ("poddisruptionbudgets", "list", "watch"),
-                ("volumeattachments", "list", "watch"),
+                ("csinodes", "list"),
+                ("volumeattachments", "get"),
                 ("persistentvolumes", "get"),
             },
         )

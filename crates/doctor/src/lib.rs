@@ -25,8 +25,11 @@ mod request;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
+use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
 use spillway_drainer::Context;
+use spillway_eks::OtherNames;
+use spillway_startup::logs::chain;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -72,6 +75,17 @@ async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocat
     report
 }
 
+/// Writes down which clusters there are, for a notice whose instance EC2 does not describe.
+async fn remember_names(context: &Context, request: &SelfTestRequest, clusters: &[ClusterName]) {
+    let others = if request.cluster.is_some() { OtherNames::Keep } else { OtherNames::Drop };
+    if let Err(error) = context.access.clusters.remember_names(clusters, others).await {
+        tracing::warn!(
+            error = chain(&error),
+            "cannot write down which clusters there are: while EC2 is silent, only known clusters are searched"
+        );
+    }
+}
+
 async fn checks(context: &Context, request: &SelfTestRequest, invocation: &Invocation, end: Instant) -> Vec<Check> {
     let (clusters, checked) = clusters::look(context, request, &invocation.home.region, end).await;
     let of_account = account::checks(context, &clusters, invocation, end);
@@ -81,6 +95,7 @@ async fn checks(context: &Context, request: &SelfTestRequest, invocation: &Invoc
         .collect::<Vec<_>>();
     let limit = concurrency::limit(&context.itself, end);
     let (of_account, of_clusters, limit) = tokio::join!(of_account, of_clusters, limit);
+    remember_names(context, request, &clusters).await;
     let concurrency = concurrency::look(&limit, of_clusters.iter().map(|cluster| cluster.nodes).sum());
     let of_clusters = of_clusters.into_iter().flat_map(|cluster| cluster.checks);
     [checked].into_iter().chain(of_account).chain([concurrency]).chain(of_clusters).collect()

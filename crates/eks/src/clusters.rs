@@ -20,7 +20,7 @@ use spillway_core::cluster::ClusterName;
 use spillway_retry::Transient as _;
 use tokio::time::sleep;
 
-use crate::remembered::Remembered;
+use crate::remembered::{OtherNames, Remembered};
 
 const DESCRIBE: &str = "eks:DescribeCluster";
 /// What a connection needs to know of a cluster.
@@ -98,6 +98,14 @@ impl Clusters {
         }
     }
 
+    /// Writes down which clusters there are, for processes that search all of them.
+    pub async fn remember_names(&self, names: &[ClusterName], others: OtherNames) -> Result<(), CallError> {
+        match &self.remembered {
+            Some(remembered) => remembered.remember_names(names, others).await,
+            None => Ok(()),
+        }
+    }
+
     fn known_as(&self, name: &ClusterName) -> Option<Cluster> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
@@ -106,8 +114,15 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.name.clone(), cluster.clone());
     }
 
-    /// The names of the clusters that have been described, in their order.
-    pub fn known(&self) -> Vec<ClusterName> {
+    /// The names of the clusters that have been described or that a self-test has written down, in their order.
+    pub async fn known_or_remembered(&self) -> Vec<ClusterName> {
+        let remembered = match &self.remembered {
+            Some(remembered) => remembered.recall_all().await,
+            None => Vec::new(),
+        };
+        for cluster in remembered {
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(cluster.name.clone()).or_insert(cluster);
+        }
         self.known.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
@@ -170,14 +185,14 @@ impl Clusters {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_known_clusters_are_in_the_order_of_their_names() {
+    #[tokio::test]
+    async fn the_known_clusters_are_in_the_order_of_their_names() {
         let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
         let clusters = Clusters::new(aws_sdk_eks::Client::from_conf(config), None);
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"].map(ClusterName::new);
         for name in names.iter().rev() {
             clusters.learn(&Cluster { name: name.clone(), endpoint: String::new(), ca: Vec::new() });
         }
-        assert_eq!(clusters.known(), names);
+        assert_eq!(clusters.known_or_remembered().await, names);
     }
 }

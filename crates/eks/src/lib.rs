@@ -23,6 +23,6 @@ mod transport;
 
 pub use client::{Connection, ConnectionFailure, connect, connection_failure};
 pub use clusters::{Cluster, Clusters, DescribeError};
-pub use remembered::Remembered;
+pub use remembered::{OtherNames, Remembered};
 pub use renewing::Renewals;
 pub use transport::ConnectError;

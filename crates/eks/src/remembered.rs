@@ -2,25 +2,49 @@
 //!
 //! Each process that starts asks EKS about its cluster, and a storm of notices starts hundreds. EKS answers some ten of them a
 //! second. The self-test writes down what EKS says, and a process reads it when EKS throttles it or says nothing.
+//!
+//! One parameter has the names of all clusters: a search over all of them takes one call, and another for ten clusters each.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use spillway_aws_call::{Call, CallError, Caller, Service, dns_suffix};
 use spillway_core::cluster::ClusterName;
+use tokio::sync::Mutex;
+use tokio::time::sleep;
 
 use crate::clusters::Cluster;
 
 const GET: &str = "ssm:GetParameter";
+const GET_SEVERAL: &str = "ssm:GetParameters";
 const PUT: &str = "ssm:PutParameter";
+/// Most names in a call of `GetParameters`.
+const NAMES_AT_ONCE: usize = 10;
+/// Last part of the name of the parameter with the names of all clusters. No cluster's name begins with an underscore.
+const NAMES: &str = "_names";
+/// Most characters of a parameter of the standard tier.
+const LONGEST_VALUE: usize = 4096;
+/// Pause after a write: Parameter Store takes three a second from an account.
+const WRITE_PAUSE: Duration = Duration::from_millis(350);
 
 #[derive(Debug)]
 pub struct Remembered {
     caller: Caller,
     folder: String,
     region: String,
+    /// Held during a write and the pause after it.
+    writing: Mutex<()>,
+}
+
+/// Names of clusters that a self-test has not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherNames {
+    Keep,
+    Drop,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,28 +58,45 @@ enum Unusable {
 impl Remembered {
     #[must_use]
     pub fn new(caller: Caller, stack: &str, region: &str) -> Self {
-        Self { caller, folder: format!("/spillway/{stack}/clusters"), region: region.to_owned() }
+        Self {
+            caller,
+            folder: format!("/spillway/{stack}/clusters"),
+            region: region.to_owned(),
+            writing: Mutex::new(()),
+        }
     }
 
     /// The cluster as a self-test has written it down. A parameter that cannot be read or used is logged.
     pub(crate) async fn recall(&self, name: &ClusterName) -> Option<Cluster> {
         let parameter = self.parameter(name);
-        let text = match self.get(&parameter).await {
-            Ok(text) => text?,
+        match self.get(&parameter).await {
+            Ok(text) => self.usable(name, &text?),
             Err(error) => {
                 tracing::warn!(error = %error, "cannot read parameter {parameter}, which has the endpoint of cluster {name}");
-                return None;
-            }
-        };
-        match read(name, &text, &self.region) {
-            Ok(cluster) => Some(cluster),
-            Err(error) => {
-                tracing::warn!(
-                    "parameter {parameter} is not used: {error}. See who wrote it; the next self-test writes it again"
-                );
                 None
             }
         }
+    }
+
+    /// All clusters that self-tests have written down.
+    pub(crate) async fn recall_all(&self) -> Vec<Cluster> {
+        match self.get_all().await {
+            Ok(found) => found.iter().filter_map(|(name, text)| self.usable(name, text)).collect(),
+            Err(error) => {
+                tracing::warn!(error = %error, "cannot read the clusters below {}; only known clusters are searched", self.folder);
+                Vec::new()
+            }
+        }
+    }
+
+    fn usable(&self, name: &ClusterName, text: &str) -> Option<Cluster> {
+        let unusable = |error: &Unusable| {
+            let parameter = self.parameter(name);
+            tracing::warn!(
+                "parameter {parameter} is not used: {error}. See who wrote it; the next self-test writes it again"
+            );
+        };
+        read(name, text, &self.region).inspect_err(unusable).ok()
     }
 
     /// Writes a cluster down, if what stands there is not the same.
@@ -65,8 +106,55 @@ impl Remembered {
         if read(&cluster.name, &text, &self.region).is_err() || self.get(&parameter).await?.as_ref() == Some(&text) {
             return Ok(());
         }
+        self.put(&parameter, &text).await
+    }
+
+    /// Writes down which clusters there are. Names that do not fit are left out.
+    pub(crate) async fn remember_names(&self, names: &[ClusterName], others: OtherNames) -> Result<(), CallError> {
+        let before = self.names().await?;
+        let kept = before.iter().filter(|_| others == OtherNames::Keep);
+        let all: BTreeSet<_> = names.iter().chain(kept).collect();
+        let mut text = String::new();
+        for name in all {
+            let separator = if text.is_empty() { "" } else { "," };
+            if text.len() + separator.len() + name.as_str().len() <= LONGEST_VALUE {
+                text = format!("{text}{separator}{name}");
+            }
+        }
+        if text.is_empty() || text == joined(&before) {
+            return Ok(());
+        }
+        self.put(&format!("{}/{NAMES}", self.folder), &text).await
+    }
+
+    async fn names(&self) -> Result<Vec<ClusterName>, CallError> {
+        let text = self.get(&format!("{}/{NAMES}", self.folder)).await?.unwrap_or_default();
+        Ok(text.split(',').filter(|name| !name.is_empty()).map(ClusterName::new).collect())
+    }
+
+    /// What stands in the parameters of all clusters that are named.
+    async fn get_all(&self) -> Result<Vec<(ClusterName, String)>, CallError> {
+        let mut found = Vec::new();
+        for names in self.names().await?.chunks(NAMES_AT_ONCE) {
+            let parameters: Vec<_> = names.iter().map(|name| self.parameter(name)).collect();
+            let asked = json!({ "Names": parameters }).to_string();
+            let call = Call::json(Service::Ssm, GET_SEVERAL, "AmazonSSM.GetParameters", &asked);
+            let answer = self.caller.json(&call).await?;
+            let there = answer["Parameters"].as_array().into_iter().flatten();
+            found.extend(there.filter_map(|one| {
+                let name = one["Name"].as_str()?.rsplit('/').next()?;
+                Some((ClusterName::new(name), one["Value"].as_str()?.to_owned()))
+            }));
+        }
+        Ok(found)
+    }
+
+    async fn put(&self, parameter: &str, text: &str) -> Result<(), CallError> {
         let asked = json!({ "Name": parameter, "Value": text, "Type": "String", "Overwrite": true }).to_string();
-        self.caller.json(&Call::json(Service::Ssm, PUT, "AmazonSSM.PutParameter", &asked)).await.map(drop)
+        let _writing = self.writing.lock().await;
+        let written = self.caller.json(&Call::json(Service::Ssm, PUT, "AmazonSSM.PutParameter", &asked)).await;
+        sleep(WRITE_PAUSE).await;
+        written.map(drop)
     }
 
     async fn get(&self, parameter: &str) -> Result<Option<String>, CallError> {
@@ -81,6 +169,10 @@ impl Remembered {
     fn parameter(&self, name: &ClusterName) -> String {
         format!("{}/{name}", self.folder)
     }
+}
+
+fn joined(names: &[ClusterName]) -> String {
+    names.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(",")
 }
 
 fn text_of(cluster: &Cluster) -> String {

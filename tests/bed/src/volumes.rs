@@ -1,14 +1,17 @@
 //! Volumes and their attachments: what a CSI driver and the attach-detach controller leave in the API server. Neither is
 //! here, so a test attaches and detaches itself.
 
-use k8s_openapi::api::core::v1::PersistentVolume;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
+use ring::digest::{SHA256, digest};
 use serde_json::json;
 
 use crate::error::BedError;
 use crate::pods::PodShape;
+
+const DRIVER: &str = "ebs.csi.aws.com";
 
 /// A persistent volume that is attached to a node.
 #[derive(Debug)]
@@ -30,11 +33,13 @@ impl AttachedVolume {
             "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
             "spec": {"capacity": {"storage": "1Gi"}, "accessModes": [mode], "storageClassName": "",
                 "claimRef": {"namespace": namespace, "name": claim},
-                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": name}},
+                "csi": {"driver": DRIVER, "volumeHandle": name}},
         });
+        let hash = digest(&SHA256, format!("{name}{DRIVER}{node}").as_bytes());
+        let attachment_name = hash.as_ref().iter().fold("csi-".to_owned(), |name, byte| format!("{name}{byte:02x}"));
         let attachment = json!({
-            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name},
-            "spec": {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": {"persistentVolumeName": name}},
+            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": attachment_name},
+            "spec": {"attacher": DRIVER, "nodeName": node, "source": {"persistentVolumeName": name}},
         });
         let (volumes, attachments) = (Api::<PersistentVolume>::all(client.clone()), Api::all(client.clone()));
         let (volume, attachment) = (serde_json::from_value(volume), serde_json::from_value(attachment));
@@ -42,7 +47,12 @@ impl AttachedVolume {
         let creating = || BedError::kubernetes(format!("attach volume {name}"));
         volumes.create(&params, &volume.expect("a volume")).await.map_err(creating())?;
         attachments.create(&params, &attachment.expect("an attachment")).await.map_err(creating())?;
-        Ok(Self { attachments, name })
+        // As the attach-detach controller reports it.
+        let volume = json!({"name": format!("kubernetes.io/csi/{DRIVER}^{name}"), "devicePath": ""});
+        let patch = Patch::Strategic(json!({"status": {"volumesAttached": [volume]}}));
+        let nodes = Api::<Node>::all(client.clone());
+        nodes.patch_status(node, &PatchParams::default(), &patch).await.map_err(creating())?;
+        Ok(Self { attachments, name: attachment_name })
     }
 
     /// It is detached.

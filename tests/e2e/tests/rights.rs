@@ -10,7 +10,7 @@ use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use spillway_bed::aws::Hook;
+use spillway_bed::aws::{Fault, Hook};
 use spillway_bed::karpenter::Karpenter;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::volumes::{AttachedVolume, with_claim};
@@ -26,6 +26,8 @@ enum Need {
     Look,
     /// The node has a name of its own: we have to search.
     Search,
+    /// EC2 does not describe the instance: we have to search by its id.
+    Unknown,
     /// A budget holds the pod to the end: we have to delete it.
     Force,
     /// So it does, and we want to know when it has room.
@@ -54,7 +56,7 @@ impl Need {
     fn without(&self) -> Without {
         match self {
             Self::Common | Self::Look | Self::Search | Self::Force | Self::HandOver => Without::Fails,
-            Self::Room | Self::CallOff | Self::Detach | Self::Disrupt | Self::Tell => Without::GoesOn,
+            Self::Unknown | Self::Room | Self::CallOff | Self::Detach | Self::Disrupt | Self::Tell => Without::GoesOn,
         }
     }
 }
@@ -74,8 +76,8 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         ("pods/eviction", "create", Need::Common, "cannot create resource \"pods/eviction\""),
         ("poddisruptionbudgets", "list", Need::Room, "cannot list resource \"poddisruptionbudgets\""),
         ("poddisruptionbudgets", "watch", Need::Room, "cannot watch resource \"poddisruptionbudgets\""),
-        ("volumeattachments", "list", Need::Detach, "cannot list resource \"volumeattachments\""),
-        ("volumeattachments", "watch", Need::Detach, "cannot watch resource \"volumeattachments\""),
+        ("csinodes", "list", Need::Unknown, "cannot list resource \"csinodes\""),
+        ("volumeattachments", "get", Need::Detach, "cannot get resource \"volumeattachments\""),
         ("persistentvolumes", "get", Need::Detach, "cannot get resource \"persistentvolumes\""),
         ("pods/status", "patch", Need::Disrupt, "cannot patch resource \"pods/status\""),
         ("events", "create", Need::Tell, "cannot create resource \"events\""),
@@ -86,7 +88,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
     let mut tried = BTreeSet::new();
     for (resource, verb, need, said) in cases {
         let name = format!("without-{verb}-{}", resource.replace('/', "-"));
-        let own_name = matches!(need, Need::Search).then(|| format!("{name}-node"));
+        let own_name = matches!(need, Need::Search | Need::Unknown).then(|| format!("{name}-node"));
         let node_claim = match need {
             Need::HandOver => Some(karpenter.claim().await.expect("it is created")),
             _ => None,
@@ -130,6 +132,12 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         let whole = take_away(world, resource, verb).await;
         // The API server's authorizer hears of it a moment later.
         until_missed(&stage, &format!("missing-right {verb} {resource}")).await;
+
+        if matches!(need, Need::Unknown) {
+            let of_call = Fault::of(stage.lambda.access_key_id(), "ec2", "DescribeInstances");
+            let failing = Fault { status: Some(500), code: Some("InternalError".to_owned()), ..of_call };
+            world.aws_side().add_fault(&failing).await.expect("a fault");
+        }
 
         // Late, so that the window is short: fifteen seconds. A pod that a budget holds has half of it to go.
         let event = match need {

@@ -51,7 +51,7 @@ const fn right(group: &'static str, resource: &'static str, verb: &'static str, 
     Right { group, resource, verb, without_it, manifest: "deploy/rbac.yaml" }
 }
 
-const OF_EVERY_DRAIN: [Right; 10] = [
+const OF_EVERY_DRAIN: [Right; 11] = [
     right("", "nodes", "get", Fails("a node whose name is not the one guessed is not found")),
     right("", "nodes", "list", Fails("a node that is not called by its instance's DNS name or id is not found")),
     right("", "nodes", "patch", Fails("no node can be cordoned, and no drain begins")),
@@ -77,12 +77,17 @@ const OF_EVERY_DRAIN: [Right; 10] = [
         "watch",
         Suffers("pods that a budget blocks are requested only now and then"),
     ),
+    right(
+        "storage.k8s.io",
+        "csinodes",
+        "list",
+        Suffers("while EC2 throttles a storm of notices, each lists all nodes"),
+    ),
 ];
 
 /// The rights of a drain for a hook, which waits for volumes.
-const OF_VOLUMES: [Right; 3] = [
-    right("storage.k8s.io", "volumeattachments", "list", Suffers(NOT_WAITED_FOR)),
-    right("storage.k8s.io", "volumeattachments", "watch", Suffers(NOT_WAITED_FOR)),
+const OF_VOLUMES: [Right; 2] = [
+    right("storage.k8s.io", "volumeattachments", "get", Suffers(NOT_WAITED_FOR)),
     right("", "persistentvolumes", "get", Suffers(NOT_WAITED_FOR)),
 ];
 const NOT_WAITED_FOR: &str = "an instance goes with volumes attached, and the next pod waits six minutes for them";

@@ -1,4 +1,4 @@
-//! Who the instance of a notice is: EC2 says it, or, where EC2 throttles the call or gives no answer in time, its node.
+//! Who the instance of a notice is: EC2 says it, or, where EC2 does not describe the instance in time, its node.
 //!
 //! `DescribeInstances` fails for the instances of an Availability Zone that is down (its API reference says so), and a storm of
 //! notices empties its bucket of requests. A notice with a deadline cannot wait for that. The claim tests the provider id,
@@ -11,21 +11,20 @@ use futures_util::StreamExt as _;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use jiff::Timestamp;
-use kube::Api;
 use spillway_core::cluster::ClusterName;
 use spillway_core::decision;
 use spillway_core::instance::Instance;
 use spillway_notice::{Kind, Notice};
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::aws::{CallError, ec2};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::node;
 
-/// How long EC2 may give no answer until the node is searched: its usual answer takes a tenth of a second, and a spot notice
-/// leaves two minutes.
+/// How long EC2 may not describe the instance until its node is searched: its usual answer takes a tenth of a second, and a spot
+/// notice leaves two minutes. A throttled call is repeated until then: a search costs more than a second call.
 const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long EC2 is asked about an instance that runs: nobody waits for the answer, and an undo check asks again.
@@ -36,7 +35,7 @@ const RUNNING_ASKED_FOR: Duration = Duration::from_secs(30);
 pub(crate) enum Identified {
     /// EC2 describes it.
     ByEc2(Instance),
-    /// EC2 gave no answer, or throttled the call. Its node was found in this cluster.
+    /// EC2 did not describe it in time. Its node was found in this cluster.
     ByNode(Instance, ClusterName),
 }
 
@@ -70,8 +69,7 @@ pub(crate) async fn identify(
         return described.await;
     }
     let searched = async {
-        // The first throttled call is enough: in a storm each attempt more takes a call from another notice.
-        let _ = timeout(EC2_ANSWERS_WITHIN, throttled.notified()).await;
+        sleep(EC2_ANSWERS_WITHIN).await;
         search(context, notice, end).await
     };
     match select(pin!(described), pin!(searched)).await {
@@ -84,7 +82,7 @@ pub(crate) async fn identify(
 /// Searches the node in every cluster that is known: by the setting, or because this process has connected to it.
 async fn search(context: &Context, notice: &Notice, end: Instant) -> Option<Identified> {
     let id = &notice.instance;
-    let clusters = context.known_clusters();
+    let clusters = context.known_clusters().await;
     tracing::warn!(
         clusters = clusters.len(),
         "EC2 does not describe instance {id}; searching its node in the known clusters"
@@ -92,8 +90,7 @@ async fn search(context: &Context, notice: &Notice, end: Instant) -> Option<Iden
     let in_one = async |cluster: ClusterName| {
         let doing = format!("search the node of instance {id}");
         let found = context.in_cluster(&cluster, end, &doing, async |client| {
-            let (nodes, region) = (Api::all(client), context.access.region.as_str());
-            node::search(&nodes, id, region, notice.zone.as_deref()).await
+            node::search(&client, id, &context.access.region, notice.zone.as_deref()).await
         });
         match found.await {
             Ok(found) => found.map(|instance| Identified::ByNode(instance, cluster)),

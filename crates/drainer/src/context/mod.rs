@@ -77,10 +77,13 @@ impl Context {
     }
 
     /// The clusters that may be entered without EC2 naming them: those of the setting, or else those that this process has
-    /// entered before.
-    pub(crate) fn known_clusters(&self) -> Vec<ClusterName> {
+    /// entered before or a self-test has written down.
+    pub(crate) async fn known_clusters(&self) -> Vec<ClusterName> {
         let named = &self.settings.clusters;
-        if named.is_empty() { self.access.clusters.known() } else { named.iter().map(ClusterName::new).collect() }
+        if named.is_empty() {
+            return self.access.clusters.known_or_remembered().await;
+        }
+        named.iter().map(ClusterName::new).collect()
     }
 
     /// Connects to a cluster and does something there, again and again until it succeeds, fails for good, or the patience is

@@ -7,22 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::core::v1::PersistentVolume;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::api::ListParams;
-use kube::core::Request;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client};
+use ring::digest::{SHA256, digest};
 use spillway_core::drain::report::{DrainReport, StopReason};
 use spillway_core::drain::volumes::{ClaimName, claims_in_use, is_awaited};
-use spillway_core::kube::change::Change;
 use spillway_retry::{Backoff, Transient as _};
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::kube::watch::{Selection, WatchEvent};
-use crate::kube::{ApiError, call, list, until};
+use crate::kube::{ApiError, call, if_found, until};
 
-/// How many volumes are read at once.
+/// Attachments that are read at once.
 const READ_AT_ONCE: usize = 10;
 /// Attachments, by their names, and the names of their volumes.
 type Attached = BTreeMap<String, String>;
@@ -89,69 +86,66 @@ async fn until_none(
     in_use: &BTreeSet<ClaimName>,
     end: Instant,
 ) -> Result<Option<Attached>, ApiError> {
-    let api = Api::<VolumeAttachment>::all(client.clone());
-    let (mut backoff, mut is_first_look) = (Backoff::new(), true);
-    loop {
-        let (mut left, version) = until(end, async || awaited(client, &api, node, in_use).await, broke).await?;
-        if std::mem::take(&mut is_first_look) && left.is_empty() {
-            return Ok(None);
-        }
-        let mut watch = Selection { api: api.clone(), field_selector: None }.watch(Some(version));
-        while !left.is_empty() {
-            match timeout_at(end, watch.next()).await {
-                Err(_) => return Ok(Some(left)),
-                Ok(WatchEvent::Changed(Change::Gone(gone))) => _ = left.remove(&gone.name_any()),
-                Ok(WatchEvent::Changed(Change::OnlyThese(all))) => {
-                    let there: BTreeSet<_> = all.iter().map(ResourceExt::name_any).collect();
-                    left.retain(|name, _| there.contains(name));
-                }
-                Ok(WatchEvent::Changed(Change::Seen(_)) | WatchEvent::Begun) => {}
-                Ok(WatchEvent::Interrupted(error)) if error.is_transient() => {
-                    broke(&error);
-                    break;
-                }
-                Ok(WatchEvent::Interrupted(error)) => return Err(error),
-            }
-        }
-        if left.is_empty() || timeout_at(end, sleep(backoff.next_pause())).await.is_err() {
-            return Ok(Some(left));
-        }
+    let mut left = until(end, async || awaited(client, node, in_use).await, failed).await?;
+    if left.is_empty() {
+        return Ok(None);
     }
+    let mut backoff = Backoff::new();
+    while !left.is_empty() && timeout_at(end, sleep(backoff.next_pause())).await.is_ok() {
+        left = until(end, async || still_attached(client, left.keys().cloned()).await, failed).await?;
+    }
+    Ok(Some(left))
 }
 
-fn broke(error: &ApiError) {
+fn failed(error: &ApiError) {
     tracing::warn!(error = chain(error), "cannot look at VolumeAttachments; trying again");
 }
 
-/// What of the node's attachments is awaited, and from where a watch goes on.
-async fn awaited(
-    client: &Client,
-    api: &Api<VolumeAttachment>,
-    node: &str,
-    in_use: &BTreeSet<ClaimName>,
-) -> Result<(Attached, String), ApiError> {
-    let (attached, version) = attached_to(client, api, node).await?;
+/// The node's attachments that are awaited.
+async fn awaited(client: &Client, node: &str, in_use: &BTreeSet<ClaimName>) -> Result<Attached, ApiError> {
+    let read = if_found(call(Api::<Node>::all(client.clone()).get(node)).await, "nodes")?;
+    let status = read.and_then(|node| node.status);
+    let unique_names = status.and_then(|status| status.volumes_attached).unwrap_or_default();
+    let names = unique_names.iter().filter_map(|volume| attachment_name(&volume.name, node));
+    let attached = still_attached(client, names).await?;
     let volumes = Api::<PersistentVolume>::all(client.clone());
     let read = stream::iter(attached).map(async |(name, volume)| {
         let read = call(volumes.get_opt(&volume)).await?;
         Ok::<_, ApiError>(read.is_some_and(|read| is_awaited(&read, in_use)).then_some((name, volume)))
     });
     let awaited = read.buffer_unordered(READ_AT_ONCE).try_collect::<Vec<_>>().await?;
-    Ok((awaited.into_iter().flatten().collect(), version))
+    Ok(awaited.into_iter().flatten().collect())
 }
 
-/// What is attached to the node. The API server cannot select attachments by that: all of the cluster's come by, and only the
-/// node's are kept.
-async fn attached_to(client: &Client, api: &Api<VolumeAttachment>, node: &str) -> Result<(Attached, String), ApiError> {
-    let request = Request::new(api.resource_url()).list(&ListParams::default());
-    let mut attached = Attached::new();
-    let list = list::each(client, request, |one: VolumeAttachment| {
-        if let (true, Some(name), Some(volume)) =
-            (one.spec.node_name == node, one.metadata.name, one.spec.source.persistent_volume_name)
-        {
-            attached.insert(name, volume);
-        }
+/// Those of the attachments that are there still.
+async fn still_attached(client: &Client, names: impl Iterator<Item = String>) -> Result<Attached, ApiError> {
+    let api = Api::<VolumeAttachment>::all(client.clone());
+    let read = stream::iter(names.collect::<Vec<_>>()).map(async |name| {
+        let read = if_found(call(api.get(&name)).await, "volumeattachments")?;
+        let volume = read.and_then(|attachment| attachment.spec.source.persistent_volume_name);
+        Ok::<_, ApiError>(volume.map(|volume| (name, volume)))
     });
-    let list = list.await?;
-    Ok((attached, list.resource_version.unwrap_or_default()))
+    let there = read.buffer_unordered(READ_AT_ONCE).try_collect::<Vec<_>>().await?;
+    Ok(there.into_iter().flatten().collect())
+}
+
+/// Name of the attachment to the node of a volume that the node's status has by this unique name. `None`: no CSI driver has
+/// attached the volume (`getAttachmentName` in Kubernetes' `pkg/volume/csi/csi_attacher.go`).
+fn attachment_name(unique_name: &str, node: &str) -> Option<String> {
+    let (driver, handle) = unique_name.strip_prefix("kubernetes.io/csi/")?.split_once('^')?;
+    let hash = digest(&SHA256, format!("{handle}{driver}{node}").as_bytes());
+    Some(hash.as_ref().iter().fold("csi-".to_owned(), |name, byte| format!("{name}{byte:02x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Computed with Python's hashlib from `vol-0abc`, `ebs.csi.aws.com` and `ip-10-0-0-1.ec2.internal`.
+    #[test]
+    fn attachment_name_is_the_one_that_kubernetes_gives() {
+        let name = attachment_name("kubernetes.io/csi/ebs.csi.aws.com^vol-0abc", "ip-10-0-0-1.ec2.internal");
+        assert_eq!(name.as_deref(), Some("csi-d34f1e2932e3736c2023dc94be57bbbb636feeba00aeb091165af5a4bb9263b6"));
+        assert_eq!(attachment_name("kubernetes.io/nfs/server:/share", "n"), None);
+    }
 }

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use k8s_openapi::api::core::v1::Node;
-use kube::Api;
 use kube::api::ListParams;
 use kube::core::Request;
+use kube::{Api, Resource};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use spillway_core::instance::Instance;
@@ -99,14 +99,14 @@ pub(super) async fn in_pages<T>(
     Ok(found)
 }
 
-/// Pages through the nodes of a list, until `see` has seen enough.
-pub(super) async fn each_in_pages<K: DeserializeOwned>(
-    nodes: &Api<Node>,
+/// Pages through the nodes, or the CSINodes, of a list until `see` has seen enough.
+pub(super) async fn each_in_pages<R: Resource + Clone, K: DeserializeOwned>(
+    nodes: &Api<R>,
     which: ListParams,
     mut see: impl FnMut(K) -> ControlFlow<()>,
 ) -> Result<(), ApiError> {
     let client = nodes.clone().into_client();
-    let mut page = which.limit(PAGE);
+    let mut page = ListParams { limit: which.limit.or(Some(PAGE)), ..which };
     loop {
         let mut is_enough = false;
         let request = Request::new(nodes.resource_url()).list(&page);

@@ -50,9 +50,9 @@ pub(crate) fn list(kind: &str, items: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": format!("{kind}List"), "metadata": {"resourceVersion": "7"}, "items": items})
 }
 
-/// The API server is asked which volumes are attached, as for each hook: none.
+/// The node is read for the volumes that are attached to it, as for each hook: none.
 pub(crate) fn no_volumes() -> Expected {
-    call("GET /apis/storage.k8s.io/v1/volumeattachments").says(200, list("VolumeAttachment", &[]))
+    call(format!("GET {NODE_PATH}")).says(200, node())
 }
 
 /// An event of a watch.

@@ -150,7 +150,9 @@ def _topic(call: Call, where: str) -> list[Asked]:
 
 
 def _parameter(call: Call, where: str) -> list[Asked]:
-    return [Asked(f"ssm:{call.action}", f"arn:aws:ssm:{where}:parameter/{_body(call)['Name'].lstrip('/')}")]
+    body = _body(call)
+    names = body["Names"] if call.action == "GetParameters" else [body["Name"]]
+    return [Asked(f"ssm:{call.action}", f"arn:aws:ssm:{where}:parameter/{name.lstrip('/')}") for name in names]
 
 
 def _secret(call: Call, where: str) -> list[Asked]:
@@ -179,6 +181,7 @@ _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
     ("sqs", "SendMessage"): _queue,
     ("ssm", "DeleteParameter"): _parameter,
     ("ssm", "GetParameter"): _parameter,
+    ("ssm", "GetParameters"): _parameter,
     ("ssm", "PutParameter"): _parameter,
 }
 

@@ -56,9 +56,7 @@ async fn a_hook_is_completed_after_the_volume_of_the_last_pod_is_detached() {
     let (mut stage, volume) = with_a_volume("detached").await;
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
-    let waits = |requests: &[Request]| {
-        requests.iter().any(|request| request.resource == "volumeattachments" && request.verb == "watch")
-    };
+    let waits = |requests: &[Request]| requests.iter().any(|request| request.resource == "volumeattachments");
     stage.audit.wait_until("it to wait for the volume", Duration::from_mins(1), waits).await.expect("it waits");
     assert_eq!(completed(&stage).await, 0);
     volume.detach().await.expect("it was attached");
@@ -70,8 +68,9 @@ async fn a_hook_is_completed_after_the_volume_of_the_last_pod_is_detached() {
     let waited = &answer["after_drain"];
     assert!(waited["volumes_ms"].is_u64() && waited["volumes_attached"].is_null(), "{answer:#}");
     assert_eq!(completed(&stage).await, 1);
-    let asked = ["list volumeattachments", "get persistentvolumes", "watch volumeattachments"];
-    assert_eq!(asked_of_volumes(&mut stage), asked, "it does not ask again and again");
+    let asked = asked_of_volumes(&mut stage);
+    assert_eq!(asked[..2], ["get volumeattachments", "get persistentvolumes"]);
+    assert!(asked[2..].iter().all(|asked| asked == "get volumeattachments"), "{asked:?}");
 }
 
 #[tokio::test]
@@ -115,9 +114,10 @@ async fn volumes_that_several_nodes_may_have_and_those_of_pods_that_stay_hold_no
         (&answer["hook"]["state"], &answer["after_drain"]["volumes_attached"]),
         (&"completed".into(), &().into())
     );
+    let asked = asked_of_volumes(&mut stage);
     assert!(
-        !asked_of_volumes(&mut stage).iter().any(|asked| asked.starts_with("watch")),
-        "there is nothing to wait for"
+        asked.iter().filter(|asked| *asked == "get volumeattachments").count() <= 3,
+        "each is read once: {asked:?}"
     );
 }
 
@@ -128,9 +128,7 @@ async fn a_hook_is_completed_after_the_volume_is_detached_of_a_pod_that_others_e
     let volume = attached(&stage, "data", "ReadWriteOnce").await;
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
-    let waits = |requests: &[Request]| {
-        requests.iter().any(|request| request.resource == "volumeattachments" && request.verb == "watch")
-    };
+    let waits = |requests: &[Request]| requests.iter().any(|request| request.resource == "volumeattachments");
     stage.audit.wait_until("it to wait for the volume", Duration::from_mins(1), waits).await.expect("it waits");
     assert_eq!(completed(&stage).await, 0);
     volume.detach().await.expect("it was attached");

@@ -7,7 +7,7 @@ use spillway_bed::NodeOptions;
 use spillway_bed::aws::Fault;
 use spillway_bed::pods::PodShape;
 use spillway_bed::proxy::Mode;
-use spillway_e2e::{Stage, fates, sample, spot_notice};
+use spillway_e2e::{Stage, fates, receipt, sample, spot_notice};
 
 const SPOT: Duration = Duration::from_secs(120);
 const USED: &str = "using what the self-test wrote down";
@@ -17,7 +17,7 @@ async fn examined(stage: Stage) -> Stage {
     let report = stage.lambda.invoke(&sample("doctor")).await;
     assert!(report.result.is_ok(), "{report:#?}");
     let written = stage.all_aws_calls().await.iter().filter(|call| *call == "ssm:PutParameter").count();
-    assert_eq!(written, 1, "of a cluster that it can sign in to");
+    assert_eq!(written, 2, "of a cluster that it can sign in to, and its name");
     stage.lambda.recycle();
     stage
 }
@@ -71,4 +71,19 @@ async fn a_cluster_that_has_moved_since_the_self_test_is_asked_of_eks() {
 
     assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
     assert!(outcome.logs.iter().any(|line| line.contains(USED)), "{outcome:#?}");
+}
+
+#[tokio::test]
+async fn silent_ec2_has_the_remembered_clusters_searched() {
+    let stage = examined(stage("ec2-is-silent").await).await;
+    let of_call = Fault::of(stage.lambda.access_key_id(), "ec2", "DescribeInstances");
+    let silent = Fault { delay_ms: Some(130_000), ..of_call };
+    stage.world.aws_side().add_fault(&silent).await.expect("a fault");
+
+    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!(answer["ending"], "drained", "{outcome:#?}");
+    assert!(receipt(&outcome)["steps"].to_string().contains("found-by-node"), "{answer:#}");
+    assert_eq!(stage.all_aws_calls().await.iter().filter(|call| *call == "ssm:GetParameters").count(), 1);
 }

@@ -205,6 +205,7 @@ impl Cluster {
             (Some(Resource::Pod), Verb::Delete) => self.delete(request),
             (Some(Resource::Pod), Verb::PatchStatus) => self.patch_pod_status(request),
             (Some(Resource::Event), Verb::Create) => ApiAnswer::Says(201, request.body.to_string()),
+            (Some(Resource::VolumeAttachment), Verb::Get) => self.get_attachment(&request.name),
             (Some(Resource::PersistentVolume), Verb::Get) => self.get_volume(&request.name),
             (Some(_), Verb::Get) => answers::not_found(request.plural(), &request.name),
             (Some(_), _) => answers::not_allowed(),

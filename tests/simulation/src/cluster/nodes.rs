@@ -140,6 +140,11 @@ impl Cluster {
     pub(super) fn get_node(&mut self, request: &ApiRequest) -> ApiAnswer {
         let name = &request.name;
         let Some(node) = self.nodes.get(name) else { return answers::not_found("nodes", name) };
+        let mut node = node.clone();
+        let attached = self.volumes_attached(name);
+        if !attached.is_empty() {
+            node["status"]["volumesAttached"] = json!(attached);
+        }
         let answer = ApiAnswer::Says(200, node.to_string());
         let now = Instant::now();
         let mut kubelets = self.kubelets.values_mut().filter(|kubelet| kubelet.node == *name && kubelet.runs);

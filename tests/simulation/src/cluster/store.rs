@@ -17,10 +17,11 @@ pub(super) enum Resource {
     VolumeAttachment,
     PersistentVolume,
     PersistentVolumeClaim,
+    CsiNode,
 }
 
 impl Resource {
-    const ALL: [(Self, &'static str, &'static str, &'static str); 7] = [
+    const ALL: [(Self, &'static str, &'static str, &'static str); 8] = [
         (Self::Node, "", "nodes", "Node"),
         (Self::Pod, "", "pods", "Pod"),
         (Self::Budget, "policy", "poddisruptionbudgets", "PodDisruptionBudget"),
@@ -28,6 +29,7 @@ impl Resource {
         (Self::VolumeAttachment, "storage.k8s.io", "volumeattachments", "VolumeAttachment"),
         (Self::PersistentVolume, "", "persistentvolumes", "PersistentVolume"),
         (Self::PersistentVolumeClaim, "", "persistentvolumeclaims", "PersistentVolumeClaim"),
+        (Self::CsiNode, "storage.k8s.io", "csinodes", "CSINode"),
     ];
 
     pub(super) fn of(group: &str, plural: &str) -> Option<Self> {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use ring::digest::{SHA256, digest};
+use serde_json::{Value, json};
 
 use super::answers::{self, ApiAnswer};
 use super::pods::Pod;
@@ -10,6 +11,7 @@ use super::store::Resource;
 use super::{Cluster, ClusterEvent};
 use crate::plan::App;
 
+const DRIVER: &str = "ebs.csi.aws.com";
 /// After so long a volume is detached whose kubelet does not say that it is unmounted (kube-controller-manager,
 /// `maxWaitForUnmountDuration`).
 const DETACHED_BY_FORCE: Duration = Duration::from_mins(6);
@@ -25,9 +27,11 @@ impl Cluster {
         let claim = json!({"namespace": app.namespace(), "name": pod.claim()});
         let persistent = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume},
             "spec": {"accessModes": ["ReadWriteOnce"], "claimRef": claim}});
+        let hash = digest(&SHA256, format!("{volume}{DRIVER}{node}").as_bytes());
+        let name = hash.as_ref().iter().fold("csi-".to_owned(), |name, byte| format!("{name}{byte:02x}"));
         let attachment = json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
-            "metadata": {"name": format!("attachment-{}", pod.uid)}, "status": {"attached": true},
-            "spec": {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": {"persistentVolumeName": volume}}});
+            "metadata": {"name": name}, "status": {"attached": true},
+            "spec": {"attacher": DRIVER, "nodeName": node, "source": {"persistentVolumeName": volume}}});
         self.store.put(Resource::PersistentVolume, &volume, &persistent);
         self.store.put(Resource::VolumeAttachment, &pod.uid, &attachment);
         self.attachments.insert(pod.uid.clone(), attachment);
@@ -59,6 +63,23 @@ impl Cluster {
         let volume = self.store.get(Resource::PersistentVolume, name);
         volume
             .map_or_else(|| answers::not_found("persistentvolumes", name), |json| ApiAnswer::Says(200, json.to_owned()))
+    }
+
+    pub(super) fn get_attachment(&self, name: &str) -> ApiAnswer {
+        let attachment = self.attachments.values().find(|attachment| attachment["metadata"]["name"] == *name);
+        attachment.map_or_else(
+            || answers::not_found("volumeattachments", name),
+            |attachment| ApiAnswer::Says(200, attachment.to_string()),
+        )
+    }
+
+    /// `status.volumesAttached` of a node.
+    pub(super) fn volumes_attached(&self, node: &str) -> Vec<Value> {
+        let attached = self.attachments.values().filter(|attachment| attachment["spec"]["nodeName"] == *node);
+        let volumes = attached.filter_map(|attachment| attachment["spec"]["source"]["persistentVolumeName"].as_str());
+        volumes
+            .map(|volume| json!({"name": format!("kubernetes.io/csi/{DRIVER}^{volume}"), "devicePath": ""}))
+            .collect()
     }
 
     /// Whether a volume is attached to that node which no pod uses there.

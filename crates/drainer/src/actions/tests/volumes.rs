@@ -21,6 +21,13 @@ use crate::test_support::log::logged_in_time;
 use crate::test_support::script::{Expected, call};
 
 const ATTACHMENTS: &str = "GET /apis/storage.k8s.io/v1/volumeattachments";
+/// Names of attachments to the test's node: SHA-256 of `pv-x`, the driver and the node.
+const NAMES: [(&str, &str); 4] = [
+    ("pv-db", "csi-cbd7da26aa3acca8e1a2bcc2f4aa57f349d715b59fb7536da6de6b216dfbfbab"),
+    ("pv-agent", "csi-10bf007988300f98f6c28fb7a1ff573a210186fa9c61b551d40d6b3f7c28c955"),
+    ("pv-shared", "csi-6dd4593dba82d8fa74aab8cd961102ff9a1bf711c7a961cd1bfbb2c88b5f1304"),
+    ("pv-deleted", "csi-1e4d2617b7528a43397285cbefbd1a63a91d612c405e0f3ac2d9363350895e46"),
+];
 
 /// A pod that uses the claim of its own name.
 fn with_claim(name: &str) -> Value {
@@ -42,21 +49,32 @@ fn drained(pods: &[Value]) -> [Expected; 4] {
     ]
 }
 
-fn attachment(volume: &str, node: &str) -> Value {
-    json!({
-        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
-        "metadata": {"name": format!("csi-{volume}"), "resourceVersion": "9"},
-        "spec": {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": {"persistentVolumeName": volume}},
+fn path(volume: &str) -> String {
+    let (_, name) = NAMES.into_iter().find(|(of, _)| *of == volume).unwrap();
+    format!("{ATTACHMENTS}/{name}")
+}
+
+/// The attachment is there.
+fn is_attached(volume: &str) -> Expected {
+    let attachment = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "csi"},
+        "spec": {"attacher": "ebs.csi.aws.com", "nodeName": NODE, "source": {"persistentVolumeName": volume}},
         "status": {"attached": true},
-    })
+    });
+    call(path(volume)).says(200, attachment)
 }
 
-fn listed(attachments: &[Value]) -> Expected {
-    call(ATTACHMENTS).without("watch=true").says(200, list("VolumeAttachment", attachments))
+fn is_detached(volume: &str) -> Expected {
+    call(path(volume)).says(404, status(404, "NotFound", "volumeattachments"))
 }
 
-fn watch() -> Expected {
-    call(ATTACHMENTS).with("watch=true").with("resourceVersion=7")
+/// The node's status names these volumes, and one that no CSI driver has attached.
+fn has_attached(volumes: &[&str]) -> Expected {
+    let mut node = node();
+    let of_csi = volumes.iter().map(|volume| format!("kubernetes.io/csi/ebs.csi.aws.com^{volume}"));
+    let names = of_csi.chain(["kubernetes.io/iscsi/portal".to_owned()]);
+    node["status"]["volumesAttached"] = names.map(|name| json!({"name": name, "devicePath": ""})).collect();
+    call(format!("GET {NODE_PATH}")).says(200, node)
 }
 
 /// The volume is read, and is of that claim.
@@ -93,50 +111,41 @@ fn after_drain(volumes_ms: Option<u64>, volumes_attached: Option<usize>) -> Afte
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_is_completed_when_the_volume_of_the_pod_that_left_is_detached() {
+async fn hook_waits_for_the_volume_of_the_pod_that_left() {
     let mut agent = with_claim("agent");
     agent["metadata"]["ownerReferences"][0]["kind"] = json!("DaemonSet");
-    let attached = [
-        attachment("pv-db", NODE),
-        attachment("pv-agent", NODE),
-        attachment("pv-shared", NODE),
-        attachment("pv-db", "another-node"),
-        attachment("pv-deleted", NODE),
-    ];
     let api = [
-        listed(&attached),
+        has_attached(&["pv-db", "pv-agent", "pv-shared", "pv-deleted"]),
+        is_attached("pv-db"),
+        is_attached("pv-agent").at_any_time(),
+        is_attached("pv-shared").at_any_time(),
+        is_attached("pv-deleted").at_any_time(),
         volume("pv-db", "db-0", "ReadWriteOnce"),
         volume("pv-agent", "agent", "ReadWriteOnce"),
         volume("pv-shared", "db-0", "ReadWriteMany"),
-        call("GET /api/v1/persistentvolumes/pv-deleted").says(404, status(404, "NotFound", "persistentvolumes")),
-        watch().streams(&[
-            watched("DELETED", &attachment("pv-agent", NODE)),
-            watched("MODIFIED", &attachment("pv-db", NODE)),
-            watched("DELETED", &attachment("pv-db", NODE)),
-        ]),
+        call("GET /api/v1/persistentvolumes/pv-deleted")
+            .says(404, status(404, "NotFound", "persistentvolumes"))
+            .at_any_time(),
+        is_attached("pv-db"),
+        is_detached("pv-db"),
     ];
-    assert_eq!(waited(&[], &[with_claim("db-0"), agent], api).await, (after_drain(Some(0), None), 5));
+    assert_eq!(waited(&[], &[with_claim("db-0"), agent], api).await, (after_drain(Some(300), None), 5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn attached_volume_holds_the_hook_for_a_minute() {
-    let api = [
-        listed(&[attachment("pv-db", NODE)]),
-        volume("pv-db", "db-0", "ReadWriteOnce"),
-        watch().streams(&[watched("DELETED", &attachment("pv-other", NODE))]),
-    ];
-    assert_eq!(waited(&[], &[with_claim("db-0")], api).await, (after_drain(Some(60_000), Some(1)), 65));
+    assert_eq!(waited(&[], &[with_claim("db-0")], stays_attached()).await, (after_drain(Some(60_000), Some(1)), 65));
+}
+
+/// The volume of the pod that left stays attached.
+fn stays_attached() -> [Expected; 3] {
+    [has_attached(&["pv-db"]), is_attached("pv-db").repeated(), volume("pv-db", "db-0", "ReadWriteOnce")]
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_volume_that_is_attached_when_the_invocation_is_over_holds_the_hook_in_the_next_one() {
-    let attached = vec![
-        listed(&[attachment("pv-db", NODE)]),
-        volume("pv-db", "db-0", "ReadWriteOnce"),
-        watch().streams(&[watched("DELETED", &attachment("pv-other", NODE))]),
-    ];
-    let unknown = vec![call(ATTACHMENTS).says(503, "busy").repeated()];
-    for api in [attached, unknown] {
+    for api in [stays_attached().into(), busy().into()] {
+        let api: Vec<Expected> = api;
         let api = drained(&[with_claim("db-0")]).into_iter().chain(api);
         let context = TestContext::new(&[], api, [hook_described(), group_described(false)]);
         let (mut case, mut record) = (Case::held(Kind::Terminate), Record::default());
@@ -150,12 +159,13 @@ async fn a_volume_that_is_attached_when_the_invocation_is_over_holds_the_hook_in
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_that_is_detached_while_the_watch_is_broken_holds_nothing() {
+async fn lost_answer_is_asked_for_again() {
     let api = [
-        listed(&[attachment("pv-db", NODE)]),
+        has_attached(&["pv-db"]),
+        is_attached("pv-db"),
         volume("pv-db", "db-0", "ReadWriteOnce"),
-        watch().lost(),
-        listed(&[attachment("pv-db", "another-node")]),
+        call(path("pv-db")).lost(),
+        is_detached("pv-db"),
     ];
     let (after, completed) = waited(&[], &[with_claim("db-0")], api).await;
     assert_eq!(after.volumes_attached, None);
@@ -164,36 +174,38 @@ async fn a_volume_that_is_detached_while_the_watch_is_broken_holds_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_does_not_answer_holds_the_hook_no_longer_than_is_set() {
-    let api = [call(ATTACHMENTS).says(503, "busy").repeated()];
-    assert_eq!(waited(&[], &[with_claim("db-0")], api).await, (after_drain(Some(60_000), None), 65));
+    assert_eq!(waited(&[], &[with_claim("db-0")], busy()).await, (after_drain(Some(60_000), None), 65));
+}
+
+fn busy() -> [Expected; 2] {
+    [has_attached(&["pv-db"]).repeated(), call(path("pv-db")).says(503, "busy").repeated()]
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_the_right_nothing_is_waited_for() {
-    let may_not = || status(403, "Forbidden", "volumeattachments");
-    let list = call(ATTACHMENTS).says(403, may_not());
-    assert_eq!(waited(&[], &[with_claim("db-0")], [list]).await, (after_drain(None, None), 5));
-    let (attached, db) = (listed(&[attachment("pv-db", NODE)]), volume("pv-db", "db-0", "ReadWriteOnce"));
-    let watch = watch().says(403, may_not());
-    assert_eq!(waited(&[], &[with_claim("db-0")], [attached, db, watch]).await, (after_drain(None, None), 5));
+    let may_not = || call(path("pv-db")).says(403, status(403, "Forbidden", "volumeattachments"));
+    let api = [has_attached(&["pv-db"]), may_not()];
+    assert_eq!(waited(&[], &[with_claim("db-0")], api).await, (after_drain(None, None), 5));
+    let db = volume("pv-db", "db-0", "ReadWriteOnce");
+    let api = [has_attached(&["pv-db"]), is_attached("pv-db"), db, may_not()];
+    assert_eq!(waited(&[], &[with_claim("db-0")], api).await, (after_drain(None, None), 5));
 }
 
 #[test]
 fn what_is_waited_for_in_vain_or_not_at_all_is_told() {
-    let refused = |code| vec![call(ATTACHMENTS).says(code, status(code, "why", "volumeattachments"))];
-    let attached = [
-        listed(&[attachment("pv-db", NODE)]),
-        volume("pv-db", "db-0", "ReadWriteOnce"),
-        watch().streams(&[watched("DELETED", &attachment("pv-other", NODE))]),
-    ];
+    let refused =
+        |code| vec![has_attached(&["pv-db"]), call(path("pv-db")).says(code, status(code, "why", "volumeattachments"))];
     for (api, told) in [
         (
             refused(403),
             "cannot see whether the volumes of node NODE are detached (apply deploy/rbac.yaml); not waiting for them",
         ),
         (refused(400), "cannot see whether the volumes of node NODE are detached; not waiting for them"),
-        (attached.into(), "waited long enough: still attached to node NODE are pv-db"),
-        (refused(503).into_iter().chain([listed(&[])]).collect(), "cannot look at VolumeAttachments; trying again"),
+        (stays_attached().into(), "waited long enough: still attached to node NODE are pv-db"),
+        (
+            refused(503).into_iter().chain([has_attached(&[])]).collect(),
+            "cannot look at VolumeAttachments; trying again",
+        ),
     ] {
         let lines = logged_in_time(async { _ = waited(&[], &[with_claim("db-0")], api).await });
         let told = format!("WARN: {}", told.replace("NODE", NODE));
@@ -203,12 +215,12 @@ fn what_is_waited_for_in_vain_or_not_at_all_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn where_nothing_is_to_be_waited_for_nothing_is_asked() {
-    assert_eq!(waited(&[], &[pod("db-0")], [listed(&[])]).await, (after_drain(None, None), 5));
+    assert_eq!(waited(&[], &[pod("db-0")], [has_attached(&[])]).await, (after_drain(None, None), 5));
 }
 
 /// The scripted API server fails a request for attachments.
 #[tokio::test(start_paused = true)]
-async fn drain_without_a_hook_lists_no_volume_attachments() {
+async fn drain_without_a_hook_reads_no_volume_attachments() {
     let context = TestContext::new(&[], drained(&[with_claim("db-0")]), []);
     let (case, mut record) = (Case::spot(), Record::default());
     let attempt = case.attempt(&context).await;
@@ -221,7 +233,7 @@ async fn what_a_pod_uses_that_stays_is_not_waited_for() {
     let mut agent = with_claim("agent");
     agent["metadata"]["ownerReferences"][0]["kind"] = json!("DaemonSet");
     agent["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] = json!("db-0");
-    let api = [listed(&[attachment("pv-db", NODE)]), volume("pv-db", "db-0", "ReadWriteOnce")];
+    let api = [has_attached(&["pv-db"]), is_attached("pv-db"), volume("pv-db", "db-0", "ReadWriteOnce")];
     assert_eq!(waited(&[], &[with_claim("db-0"), agent], api).await, (after_drain(None, None), 5));
 }
 
@@ -229,11 +241,12 @@ async fn what_a_pod_uses_that_stays_is_not_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_hook_waits_for_the_volume_of_a_pod_that_left_before_the_drain() {
     let api = [
-        listed(&[attachment("pv-db", NODE)]),
+        has_attached(&["pv-db"]),
+        is_attached("pv-db"),
         volume("pv-db", "db-7", "ReadWriteOnce"),
-        watch().streams(&[watched("DELETED", &attachment("pv-db", NODE))]),
+        is_detached("pv-db"),
     ];
-    assert_eq!(waited(&[], &[pod("db-0")], api).await, (after_drain(Some(0), None), 5));
+    assert_eq!(waited(&[], &[pod("db-0")], api).await, (after_drain(Some(100), None), 5));
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,8 +259,7 @@ async fn a_hook_that_is_over_ends_the_waiting() {
         over,
         call("CompleteLifecycleAction").says(400, waits_no_more()),
     ];
-    let [attached, db] = [listed(&[attachment("pv-db", NODE)]), volume("pv-db", "db-0", "ReadWriteOnce")];
-    let api = drained(&[with_claim("db-0")]).into_iter().chain([attached, db, watch().streams(&[])]);
+    let api = drained(&[with_claim("db-0")]).into_iter().chain(stays_attached());
     let context = TestContext::new(&[], api, aws);
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
@@ -268,7 +280,6 @@ async fn for_an_empty_node_that_is_given_back_no_volume_is_waited_for() {
         nodes().with("watch=true").lost().at_any_time(),
         nodes().without("watch=true").says(200, list("Node", &[given_back])).at_any_time(),
         nodes().with("watch=true").perhaps(),
-        listed(&[]).perhaps(),
     ]);
     let context = TestContext::new(&[], api, [scheduled(&format!("{NODE}.rebalance-recommendation.0"))]);
     let (case, mut record) = (Case::of(Kind::Rebalance, Deadline::Open), Record::default());
