@@ -389,19 +389,6 @@ class TheParameters(unittest.TestCase):
         for parameters in ({}, {"DrainOn": "off", "CordonOn": ",".join(notices)}, {"DrainOn": ",".join(notices)}):
             self.assertEqual(refused_by(parameters), [])
 
-    def test_a_notice_twice_in_a_list_is_refused_before_anything_is_made(self) -> None:
-        def description(**parameters: str) -> str:
-            return Intrinsics(TEMPLATE, parameters, STACK).value(properties("Drain")["Description"])
-
-        notices = PARAMETERS["DrainOn"]["Default"].split(",") + ["rebalance"]
-        for word in notices:
-            for twice in (f"{word},{word}", ",".join([word, *notices]), ",".join([*notices, word])):
-                for parameters in ({"DrainOn": twice}, {"DrainOn": "off", "CordonOn": twice}):
-                    with self.subTest(parameters=parameters), self.assertRaisesRegex(TemplateError, "nonexistent value at index 1"):
-                        description(**parameters)
-        for good in ({}, {"DrainOn": ",".join(notices)}, {"DrainOn": "off"}, {"DrainOn": "spot", "CordonOn": "rebalance,terminate"}):
-            self.assertEqual(description(**good), "A notice in, a drained node out")
-
     def test_taints_are_ours_or_nths_and_of_stopped_nodes(self) -> None:
         pattern = re.compile(PARAMETERS["Taints"]["AllowedPattern"])
         for good in ("", "off", "spillway", "nth", "out-of-service", "nth,out-of-service", "out-of-service, spillway"):

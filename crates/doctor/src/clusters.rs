@@ -34,7 +34,7 @@ pub(crate) async fn look(
             Ok(there) => not_named(there, &chosen, &context.settings.stack, region),
             Err(error) => Some(unknown(&chain(error))),
         };
-        return named(chosen, "as SPILLWAY_CLUSTERS says", finding.into_iter().collect());
+        return named(chosen, "as Clusters says", finding.into_iter().collect());
     }
     match listed {
         Ok(clusters) if clusters.is_empty() => {
@@ -66,7 +66,7 @@ fn unknown(error: &str) -> Finding {
 /// is how the others are left alone.
 fn not_named(there: &[ClusterName], chosen: &[ClusterName], stack: &str, region: &str) -> Option<Finding> {
     let left: Vec<_> = there.iter().filter(|cluster| !chosen.contains(cluster)).cloned().collect();
-    let what = format!("SPILLWAY_CLUSTERS does not name {}: notices of their nodes are ignored", names(&left));
+    let what = format!("Clusters does not name {}: notices of their nodes are ignored", names(&left));
     let to_do = "if Spillway is to drain their nodes, add them to the parameter Clusters, and let the function in";
     let object = counted(left.len(), "EKS cluster");
     let each: Vec<_> = left.iter().map(|cluster| quoted(cluster.as_str())).collect();

@@ -85,12 +85,12 @@ impl Reader {
     /// The same for a value that may be a secret, or too long for a line of the log: `parse` says what is wrong with it.
     pub fn read_or_explain<T>(&mut self, setting: Setting, parse: impl Fn(&str) -> Result<T, String>) -> T {
         let given = self.variables.iter().find(|(name, _)| name == setting.name);
-        if let Some((name, value)) = given
+        if let Some((_, value)) = given
             && !value.expose_secret().is_empty()
         {
             match parse(value.expose_secret()) {
                 Ok(parsed) => return parsed,
-                Err(why) => self.problems.push(format!("{name} {why}; it takes {}", setting.accepted)),
+                Err(why) => self.problems.push(format!("{} {why}; it takes {}", setting.parameter(), setting.accepted)),
             }
             self.refused.push(setting.name);
         }
@@ -101,7 +101,7 @@ impl Reader {
     pub fn contradict(&mut self, settings: [(Setting, String); 2], why: &str) {
         let [(one, its), (other, others)] = settings;
         if ![one.name, other.name].iter().any(|name| self.refused.contains(name)) {
-            self.problems.push(format!("{} is {its} and {} is {others}: {why}", one.name, other.name));
+            self.problems.push(format!("{} is {its} and {} is {others}: {why}", one.parameter(), other.parameter()));
         }
     }
 

@@ -72,10 +72,15 @@ fn all_problems_are_told_at_once_with_name_value_and_what_is_accepted() {
 }
 
 #[test]
+fn repeated_notice_counts_once() {
+    let settings = read(&[("SPILLWAY_DRAIN_ON", "spot,terminate, spot")]).unwrap();
+    assert_eq!(settings.drain_on, [NoticeFamily::Spot, NoticeFamily::Terminate]);
+}
+
+#[test]
 fn a_list_takes_each_word_once_and_no_empty_one() {
     for (variable, wrong) in [
         ("SPILLWAY_DRAIN_ON", "spot,"),
-        ("SPILLWAY_DRAIN_ON", "spot,spot"),
         ("SPILLWAY_CORDON_ON", "Spot"),
         ("SPILLWAY_CORDON_ON", "spot capacity"),
         ("SPILLWAY_TAINTS", "nth,"),
@@ -98,7 +103,7 @@ fn a_notice_that_is_to_drain_and_to_cordon_is_refused_and_both_settings_are_name
     let both = [("SPILLWAY_DRAIN_ON", "spot,rebalance"), ("SPILLWAY_CORDON_ON", "rebalance")];
     assert_eq!(
         read(&both).unwrap_err().to_string(),
-        "SPILLWAY_DRAIN_ON is spot,rebalance and SPILLWAY_CORDON_ON is rebalance: rebalance can be in one of them only"
+        "DrainOn is spot,rebalance and CordonOn is rebalance: rebalance can be in one of them only"
     );
     read(&[both[0], ("SPILLWAY_CORDON_ON", "terminate")]).unwrap();
 }

@@ -167,7 +167,7 @@ type Accepted<T> = Option<T>;
 
 /// The word of every setting that switches something off: a variable that is empty has its default.
 const OFF: &str = "off";
-/// Each word once.
+/// Notices in the order given; a word that stands twice counts once.
 pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
     if value.is_empty() || value == OFF {
         return Some(Vec::new());
@@ -175,10 +175,9 @@ pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
     let mut named = Vec::new();
     for word in value.split(',') {
         let family = NoticeFamily::ALL.into_iter().find(|family| family.as_str() == word.trim())?;
-        if named.contains(&family) {
-            return None;
+        if !named.contains(&family) {
+            named.push(family);
         }
-        named.push(family);
     }
     Some(named)
 }

@@ -144,10 +144,8 @@ async fn what_the_settings_leave_out(world: &World) {
         ("SPILLWAY_DRAIN_ON", "capacity,maintenance,state-change,terminate"),
     ];
     let account = Account::set_with("doctor-left-out", &settings).await;
-    let expected = [
-        "info cluster-not-named 1 EKS cluster",
-        "warn spot-switched-off the settings SPILLWAY_DRAIN_ON and SPILLWAY_CORDON_ON",
-    ];
+    let expected =
+        ["info cluster-not-named 1 EKS cluster", "warn spot-switched-off the parameters DrainOn and CordonOn"];
     assert_eq!(account.findings().await, expected);
 }
 
@@ -270,7 +268,7 @@ async fn second_drainers(account: &Account) {
 async fn dry_run() {
     let [rebalance, launch] = WANTED;
     let account = Account::set_with("doctor-dry-run", &[rebalance, launch, ("SPILLWAY_DRY_RUN", "true")]).await;
-    assert_eq!(account.findings().await, ["fail dry-run the setting SPILLWAY_DRY_RUN"]);
+    assert_eq!(account.findings().await, ["fail dry-run the parameter DryRun"]);
 }
 
 /// Nobody has looked into them: no metric says that there is no failure, and none ends the alarm of an earlier one.

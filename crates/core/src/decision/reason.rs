@@ -11,7 +11,7 @@ pub enum Reason {
     NotHandled(String),
     #[error("{0}")]
     SwitchedOff(Switch),
-    #[error("lifecycle hook {0} is not one of those that SPILLWAY_HOOKS names")]
+    #[error("lifecycle hook {0} is not one of those that Hooks names")]
     NotOurHook(String),
     #[error("the notice is dated {0}, ahead of the function's clock: AWS has not sent it")]
     FromTheFuture(Timestamp),
@@ -27,10 +27,10 @@ pub enum Reason {
     EmptyReservation(String),
     #[error("instance {0} has no tag that names an EKS cluster")]
     NoCluster(String),
-    #[error("cluster {0} is not one of those that SPILLWAY_CLUSTERS names")]
+    #[error("cluster {0} is not one of those that Clusters names")]
     NotOurCluster(ClusterName),
     #[error(
-        "the tags of instance {instance} name the clusters {}, and SPILLWAY_CLUSTERS names none of them",
+        "the tags of instance {instance} name the clusters {}, and Clusters names none of them",
         clusters.join(", ")
     )]
     NotOurClusters { instance: String, clusters: Vec<String> },
@@ -40,11 +40,9 @@ pub enum Reason {
     UnknownCluster(ClusterName),
     #[error("cluster {0} could not be reached, and is not tried again: the doctor says why")]
     Unreachable(ClusterName),
-    #[error(
-        "neither instance {instance} nor its Auto Scaling group has the tag {tag}, which SPILLWAY_MANAGED_TAG names"
-    )]
+    #[error("neither instance {instance} nor its Auto Scaling group has the tag {tag}, which ManagedTag names")]
     NoManagedTag { instance: String, tag: String },
-    #[error("the node belongs to a managed node group, and the setting SPILLWAY_MANAGED_NODE_GROUPS is off")]
+    #[error("the node belongs to a managed node group, and the parameter ManagedNodeGroups is off")]
     ManagedNodeGroup,
     #[error("the node belongs to a managed node group, and EKS drains it itself for this notice")]
     ManagedNodeGroupDrainsItself,
@@ -66,9 +64,9 @@ pub enum Reason {
     OptedOut(String),
     #[error("node {0} was given back, or somebody uncordoned it, since its drain began: it is drained no further")]
     GivenBack(String),
-    #[error("node {0} does not have the labels that SPILLWAY_NODE_SELECTOR asks for")]
+    #[error("node {0} does not have the labels that NodeSelector asks for")]
     NotSelected(String),
-    #[error("nothing is left to drain, and SPILLWAY_TAINTS does not name out-of-service")]
+    #[error("nothing is left to drain, and Taints does not name out-of-service")]
     NothingLeft,
     #[error("no claim of ours is for a {0} that is over")]
     NothingToUndo(&'static str),

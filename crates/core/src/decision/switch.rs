@@ -34,9 +34,9 @@ impl fmt::Display for Switch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lists(family) => {
-                write!(f, "neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names {}", family.as_str())
+                write!(f, "neither DrainOn nor CordonOn names {}", family.as_str())
             }
-            Self::Launch => f.write_str("the setting SPILLWAY_LAUNCH is off"),
+            Self::Launch => f.write_str("the parameter Launch is off"),
         }
     }
 }
@@ -71,10 +71,10 @@ mod tests {
             (switch.to_string(), switch.off())
         };
         let (is_off, off) = told(Kind::Maintenance);
-        assert_eq!(is_off, "neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names maintenance");
+        assert_eq!(is_off, "neither DrainOn nor CordonOn names maintenance");
         assert_eq!(off, "take maintenance out of the parameters DrainOn and CordonOn");
         let (is_off, off) = told(Kind::Launch);
-        assert_eq!(is_off, "the setting SPILLWAY_LAUNCH is off");
+        assert_eq!(is_off, "the parameter Launch is off");
         assert_eq!(off, "set the parameter Launch to off");
     }
 }

@@ -130,7 +130,7 @@ fn finding(target: &str, gets: &Gets, settings: &Settings, region: &str) -> Opti
 /// Karpenter gets of its own nodes there, which are left to it unless the settings say otherwise.
 fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding> {
     let what = format!(
-        "is Karpenter's queue, by the rules {rules}, and SPILLWAY_KARPENTER is nodeclaim: both delete the NodeClaims of the same nodes"
+        "is Karpenter's queue, by the rules {rules}, and Karpenter is nodeclaim: both delete the NodeClaims of the same nodes"
     );
     let to_do = "choose one: Karpenter=off, or Karpenter without its interruption queue";
     (settings.karpenter == KarpenterNodes::NodeClaim)

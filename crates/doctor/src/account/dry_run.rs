@@ -15,6 +15,6 @@ pub(super) fn look(settings: &Settings) -> Check {
                 to its timeout";
     let to_do = "deploy with DryRun=false once the receipts say what you want; until then leave your nodes to whoever \
                  drains them today";
-    let finding = Finding::new(FindingId::DryRun, Severity::Fail, "the setting SPILLWAY_DRY_RUN", what, to_do);
+    let finding = Finding::new(FindingId::DryRun, Severity::Fail, "the parameter DryRun", what, to_do);
     Check::made(ID, "Spillway only says what it would do", vec![finding])
 }

@@ -25,7 +25,7 @@ const GOOD_TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings, region: &str) -> Check {
     if settings.policy(NoticeFamily::Terminate) == Policy::Ignore {
-        let why = "hooks are left to others: neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names terminate";
+        let why = "hooks are left to others: neither DrainOn nor CordonOn names terminate";
         return Check::skipped(ID, why).of(cluster);
     }
     let drained = groups.iter().filter(|group| group.cluster == *cluster && is_drained(group, settings));
@@ -106,7 +106,7 @@ fn kept(group: &Group, instance: &str, region: &str) -> Finding {
 fn denied(group: &Group, settings: &Settings, region: &str) -> Option<Finding> {
     let tag = settings.hook_group_tag.as_ref().filter(|tag| !tag.is_in(&group.tags))?;
     let what = format!(
-        "has a hook of ours and lacks the tag {tag}, which SPILLWAY_HOOK_GROUP_TAG asks for: IAM denies what its hooks are \
+        "has a hook of ours and lacks the tag {tag}, which HookGroupTag asks for: IAM denies what its hooks are \
          told, so that each instance hangs until the hook's timeout"
     );
     let to_do = "give the group the tag, or take its hook out of the parameter Hooks";
@@ -133,7 +133,7 @@ fn left(group: &Group, hook: &GroupHook) -> Finding {
         None => (Severity::Warn, "tells nobody but the event bus of a termination".to_owned()),
     };
     let what = format!(
-        "is none that SPILLWAY_HOOKS names, and {notified}: if nobody completes it, each instance waits for it for {} s \
+        "is none that Hooks names, and {notified}: if nobody completes it, each instance waits for it for {} s \
          after its drain",
         hook.waits.timeout.as_secs()
     );
@@ -150,7 +150,7 @@ pub(super) fn unused(groups: &[Group], settings: &Settings) -> Check {
         name == SPILLWAY || hooks.any(|hook| hook.name == *name)
     };
     let finding = |name: &String| {
-        let what = "is named in SPILLWAY_HOOKS, and no Auto Scaling group with nodes in these clusters has it: either the \
+        let what = "is named in Hooks, and no Auto Scaling group with nodes in these clusters has it: either the \
                     name is misspelt, or its group waits for nobody";
         let to_do = "correct the parameter Hooks, or put the hook on its group";
         Finding::new(FindingId::HookOfNoGroup, Severity::Warn, format!("hook {name}"), what, to_do)
@@ -162,7 +162,7 @@ pub(super) fn unused(groups: &[Group], settings: &Settings) -> Check {
 fn missing(group: &Group, others: &[&GroupHook], settings: &Settings, region: &str) -> Finding {
     let why = match others {
         [] => "has no terminate hook".to_owned(),
-        [first, ..] => format!("has terminate hooks, such as {}, and SPILLWAY_HOOKS names none of them", first.name),
+        [first, ..] => format!("has terminate hooks, such as {}, and Hooks names none of them", first.name),
     };
     let what = format!("{why}: scale-in, instance refresh and rebalancing end its nodes without a drain");
     let default_result = if group.keeps_abandoned { LifecycleResult::Abandon } else { LifecycleResult::Continue };
@@ -197,8 +197,7 @@ fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region
     if hook.waits.timeout < FIRST_RETRY || waits >= set {
         return None;
     }
-    let what =
-        format!("waits {waits} s in all, and SPILLWAY_HOOK_MAX_WAIT_S is {set}: a drain has no longer than the hook");
+    let what = format!("waits {waits} s in all, and HookMaxWaitS is {set}: a drain has no longer than the hook");
     let to_do = "give the hook a longer timeout: Auto Scaling waits for 100 times as long, and for 48 hours at most";
     let finding = Finding::new(FindingId::HookWaitsShorterThanSet, Severity::Warn, name(group, hook), what, to_do);
     Some(finding.with_command(put(group, &hook.name, least_timeout(settings), hook.default_result, region)))

@@ -40,7 +40,7 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
 fn spot_switched_off(settings: &Settings) -> Option<Finding> {
     let what = "do not name spot: nodes of spot instances that are interrupted are not drained";
     let to_do = "add spot to the parameter DrainOn, which is the whole list; or leave it so, if another tool drains them or there are no spot instances";
-    let settings_off = "the settings SPILLWAY_DRAIN_ON and SPILLWAY_CORDON_ON";
+    let settings_off = "the parameters DrainOn and CordonOn";
     (settings.policy(NoticeFamily::Spot) == Policy::Ignore)
         .then(|| Finding::new(FindingId::SpotSwitchedOff, Severity::Warn, settings_off, what, to_do))
 }

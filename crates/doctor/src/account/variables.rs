@@ -46,6 +46,6 @@ mod tests {
         let check = look(&settings(&[("SPILLWAY_DRAIN_ON", "sport")]));
         let [finding] = check.findings.as_slice() else { panic!("{:?}", check.findings) };
         assert_eq!((finding.id, finding.severity), (FindingId::WrongSetting, Severity::Fail));
-        assert!(finding.what.contains("SPILLWAY_DRAIN_ON is \"sport\"; it takes some of spot,"), "{}", finding.what);
+        assert!(finding.what.contains("DrainOn is \"sport\"; it takes some of spot,"), "{}", finding.what);
     }
 }

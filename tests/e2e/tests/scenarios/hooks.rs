@@ -312,7 +312,7 @@ async fn of_the_hooks_of_a_group_only_those_that_the_setting_names_are_ours() {
     assert_eq!(stage.aws_calls().await, [""; 0], "nothing is asked about a hook that is not ours");
     let of_drain = stage.lambda.invoke(drain.event).await;
 
-    let reason = "lifecycle hook traces is not one of those that SPILLWAY_HOOKS names";
+    let reason = "lifecycle hook traces is not one of those that Hooks names";
     let said = of_logs.result.as_ref().expect("it is no failure")["reason"].as_str().unwrap_or_default();
     assert!(said.starts_with(reason), "{said}");
     assert_eq!(of_drain.result.as_ref().expect("it drains")["ending"], "drained");
@@ -329,10 +329,7 @@ async fn the_hooks_that_eks_puts_on_managed_node_groups_are_left_to_eks() {
 
     let answer = outcome.result.as_ref().expect("it is no failure");
     let reason = answer["reason"].as_str().unwrap_or_default();
-    assert!(
-        reason.starts_with("lifecycle hook Terminate-LC-Hook is not one of those that SPILLWAY_HOOKS names"),
-        "{reason}"
-    );
+    assert!(reason.starts_with("lifecycle hook Terminate-LC-Hook is not one of those that Hooks names"), "{reason}");
     let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
     assert_eq!((instance.actions[0].heartbeats, &instance.actions[0].result), (0, &None));
     assert_eq!(stage.aws_calls().await, [""; 0]);

@@ -102,7 +102,7 @@ async fn the_hook_of_an_instance_in_a_cluster_that_is_not_ours_is_left_to_who_ac
 
     let outcome = lambda.invoke(event).await;
 
-    let reason = "cluster other is not one of those that SPILLWAY_CLUSTERS names; its lifecycle hook spillway of group \
+    let reason = "cluster other is not one of those that Clusters names; its lifecycle hook spillway of group \
                   other-cluster is left to its own timeout";
     assert_eq!(outcome.result.as_ref().expect("it is no failure")["reason"], reason);
     assert_eq!(state(&instance).await.actions[0].result, None);

@@ -153,7 +153,7 @@ async fn a_notice_that_the_settings_ignore_is_ignored_without_a_call() {
     let outcome = lambda.invoke(sample("spot-interruption")).await;
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!(answer["ending"], "ignored");
-    assert_eq!(answer["reason"], "neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names spot");
+    assert_eq!(answer["reason"], "neither DrainOn nor CordonOn names spot");
     let calls = world.aws_side().calls(Some(lambda.access_key_id())).await.expect("the journal");
     assert!(calls.is_empty(), "{calls:?}");
 }
@@ -165,8 +165,8 @@ async fn wrong_settings_stop_the_start_and_all_are_named() {
     let outcome = lambda.invoke(sample("spot-interruption")).await;
     assert!(outcome.result.is_err());
     let logs = outcome.logs.join("\n");
-    assert!(logs.contains("SPILLWAY_DRAIN_ON is \\\"yes\\\"; it takes some of spot, capacity"), "{logs}");
-    assert!(logs.contains("SPILLWAY_HOOK_MAX_WAIT_S is \\\"1h\\\"; it takes a whole number of seconds"), "{logs}");
+    assert!(logs.contains("DrainOn is \\\"yes\\\"; it takes some of spot, capacity"), "{logs}");
+    assert!(logs.contains("HookMaxWaitS is \\\"1h\\\"; it takes a whole number of seconds"), "{logs}");
 }
 
 #[tokio::test]

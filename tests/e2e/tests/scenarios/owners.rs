@@ -98,7 +98,7 @@ async fn only_nodes_that_the_selector_selects_are_drained_at_one_request_more() 
     assert_eq!(drained["ending"], "drained", "{drained:#}");
     assert_eq!(selected.node_requests()[..2], ["get 200", "patch 200"]);
     assert_eq!(ignored["ending"], "ignored", "{ignored:#}");
-    let why = format!("node {} does not have the labels that SPILLWAY_NODE_SELECTOR asks for", other.node.name);
+    let why = format!("node {} does not have the labels that NodeSelector asks for", other.node.name);
     assert_eq!(ignored["reason"], why);
     assert_eq!(other.node_requests(), ["get 200"]);
 }

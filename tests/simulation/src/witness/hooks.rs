@@ -63,7 +63,7 @@ impl Witness for Hooks {
                 let is_real = !facts.plan.is_dry_run();
                 verdict.holds(Invariant::DryRunTouchesNothing, is_real, || format!("{by} completes {token}"));
                 let is_served = facts.node(*by).is_some_and(|node| facts.plan.serves(node.cluster));
-                // While EC2 does not say whose the instance is, SPILLWAY_HOOKS_WITHOUT_NODE says how its hook is answered.
+                // While EC2 does not say whose the instance is, HooksWithoutNode says how its hook is answered.
                 let is_served = verdict.excuses(
                     "completed in a cluster that is not served, in an outage of AWS",
                     is_served,

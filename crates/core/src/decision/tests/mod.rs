@@ -42,7 +42,7 @@ fn only_the_clusters_that_are_named_are_acted_on() {
     assert_eq!(cluster_of(&tagged, &settings(&[])), prod);
     assert_eq!(cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage, prod")])), prod);
     let whose = cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage")]));
-    assert_eq!(why_not_ours(whose), "cluster prod is not one of those that SPILLWAY_CLUSTERS names");
+    assert_eq!(why_not_ours(whose), "cluster prod is not one of those that Clusters names");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn of_two_clusters_the_one_that_is_named_counts_and_without_one_it_is_somebody_e
     assert_eq!(whose("b,c"), WhoseCluster::Ours(ClusterName::new("b")));
     assert_eq!(
         why_not_ours(whose("c")),
-        "the tags of instance i-0123456789abcdef0 name the clusters a, b, and SPILLWAY_CLUSTERS names none of them"
+        "the tags of instance i-0123456789abcdef0 name the clusters a, b, and Clusters names none of them"
     );
     assert!(matches!(whose("a,b"), WhoseCluster::Ambiguous(_)));
 }

@@ -101,7 +101,7 @@ impl Fleet {
     fn why_not_ours(&self, name: &str, labels: &BTreeMap<String, String>) -> Option<&'static str> {
         match left_alone(labels, name, &self.settings.node_selector) {
             Some(Unclaimed::OptedOut(_)) => return Some("opted out by the label spillway/ignore"),
-            Some(_) => return Some("not chosen by SPILLWAY_NODE_SELECTOR"),
+            Some(_) => return Some("not chosen by NodeSelector"),
             None => {}
         }
         let managed_by = managed_by(labels).unwrap_or(ManagedBy::SelfManaged);
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(fleet(&[("SPILLWAY_DRAIN_ON", "off")], &[&[]]), "1 of 1 node is Spillway's to drain");
         assert_eq!(
             fleet(&[("SPILLWAY_NODE_SELECTOR", "team=shop")], &[&[], &[("team", "shop")]]),
-            "1 of 2 nodes is Spillway's to drain (the others: 1 not chosen by SPILLWAY_NODE_SELECTOR)"
+            "1 of 2 nodes is Spillway's to drain (the others: 1 not chosen by NodeSelector)"
         );
     }
 }
