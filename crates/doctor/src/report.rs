@@ -35,6 +35,9 @@ pub(crate) const PUT_BACK: &str =
 pub struct SelfTestReport {
     #[serde(rename = "self_test")]
     version: u32,
+    /// Version of the function that wrote the report.
+    #[serde(rename = "version")]
+    release: &'static str,
     /// Lambda's id of the invocation.
     request_id: String,
     /// When it began.
@@ -270,6 +273,7 @@ impl SelfTestReport {
         let took = clock.now().duration_since(clock.started());
         let mut report = Self {
             version: VERSION,
+            release: env!("CARGO_PKG_VERSION"),
             request_id: request_id.to_owned(),
             time: clock.started(),
             took_ms: i64::try_from(took.as_millis()).unwrap_or(i64::MAX),

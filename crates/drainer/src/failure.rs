@@ -129,7 +129,8 @@ impl Failure {
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
             Self::NotBack { .. } => "NotBack",
-            Self::PodsLost { .. } | Self::StillHeld { .. } => "PodsLost",
+            Self::PodsLost { .. } => "PodsLost",
+            Self::StillHeld { .. } => "StillHeld",
             Self::InstanceKept { .. } => "InstanceKept",
             Self::NotReady { .. } => "NodeNotReady",
         }
@@ -230,6 +231,65 @@ mod tests {
              the function's group lacks a right: apply deploy/rbac.yaml"
         );
         assert!(matches!(failure.source(), Some(source) if source.is::<ApiError>()));
+    }
+
+    /// One failure of each kind, with the part of its sentence that a reader searches for.
+    fn failures() -> Vec<(Failure, &'static str)> {
+        let node = || "n-1".to_owned();
+        let instance = || "i-1".to_owned();
+        let cluster = || ClusterName::new("prod");
+        let wrong = spillway_settings::Settings::from_variables(
+            [("SPILLWAY_DRAIN_ON".to_owned(), "sport".to_owned())].into_iter(),
+        );
+        let unknown = CallError::answered(DESCRIBE_CLUSTER, "ResourceNotFoundException", "why", None);
+        let clusters = vec!["a".to_owned(), "b".to_owned()];
+        let kept = Failure::InstanceKept {
+            node: node(),
+            left: 1,
+            all: 2,
+            what_blocks: "why".to_owned(),
+            instance: instance(),
+            region: "us-east-1".to_owned(),
+        };
+        vec![
+            (Failure::Settings(wrong.wrong.unwrap()), "the settings are wrong"),
+            (Failure::Refused(Refusal::SeveralClusters { instance: instance(), clusters }), "name several clusters"),
+            (call("ec2:DescribeInstances", CallErrorKind::Denied), "is denied"),
+            (call("ec2:DescribeInstances", CallErrorKind::Throttled), "is throttled"),
+            (call("ec2:DescribeInstances", CallErrorKind::Unreachable), "got no answer"),
+            (call("ec2:DescribeInstances", CallErrorKind::Broken), "fails at AWS' end"),
+            (call("ec2:DescribeInstances", CallErrorKind::Refused), "is refused"),
+            (Failure::UnknownCluster { cluster: cluster(), why: unknown }, "though the tags of the instance name it"),
+            (Failure::Cluster { cluster: cluster(), why: "why".into() }, "cannot use cluster"),
+            (api_server(403), "the API server answered"),
+            (api_server(409), "the API server answered"),
+            (
+                Failure::Kubernetes { doing: "cordon".to_owned(), cluster: cluster(), error: ApiError::TimeUp },
+                "the API server did not answer",
+            ),
+            (Failure::TooLate { instance: instance(), deadline: Timestamp::UNIX_EPOCH }, "the notice came too late"),
+            (Failure::NoSchedules, "is missing, without which nothing can be done at a later time"),
+            (Failure::NotBack { node: node(), why: "why".to_owned() }, "stays cordoned and marked as ours"),
+            (Failure::PodsLost { node: node(), lost: 1, all: 2 }, "when the time was up"),
+            (Failure::StillHeld { node: node() }, "volumes or load balancers may still have its instance"),
+            (kept, "its group keeps instance"),
+            (
+                Failure::NotReady { instance: instance(), cluster: cluster(), readiness: Readiness::NotJoined },
+                "is not ready for the pods of cluster",
+            ),
+        ]
+    }
+
+    #[test]
+    fn troubleshooting_has_each_error_type_and_sentence() {
+        let page = include_str!("../../../docs/troubleshooting.md");
+        let (_, section) = page.split_once("## By error type\n").expect("a section");
+        let section = section.split("\n## ").next().expect("the section").replace('\n', " ");
+        for (failure, sentence) in failures() {
+            assert!(failure.text().contains(sentence), "{sentence}: {}", failure.text());
+            assert!(section.contains(failure.error_type()), "{}", failure.error_type());
+            assert!(section.contains(sentence), "{sentence}");
+        }
     }
 
     #[test]

@@ -317,4 +317,6 @@ async fn look_again(
 }
 
 #[cfg(test)]
+mod bad_input;
+#[cfg(test)]
 mod tests;

@@ -16,6 +16,9 @@ use crate::{AfterDrain, Earlier, Fate, HookRecord, Pod, PodRecord, Step, StepNam
 pub struct Receipt {
     #[serde(rename = "receipt")]
     pub version: u32,
+    /// Version of the function that wrote the receipt.
+    #[serde(rename = "version", skip_serializing_if = "str::is_empty")]
+    pub release: Cow<'static, str>,
     /// Lambda's id of the invocation.
     pub request_id: String,
     /// Where the function is at home.
@@ -64,6 +67,9 @@ pub struct Receipt {
     pub hook: Option<HookRecord>,
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// Stable type of the error, if the notice failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Cow<'static, str>>,
     /// The ending in a sentence.
     pub reason: String,
     /// Whether nothing was touched, whatever was found.

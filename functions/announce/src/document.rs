@@ -5,14 +5,14 @@ use std::fmt;
 use gotemplate_json::Template;
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Map, Value};
 
 use crate::form::Form;
 use crate::words::{clip, distinct};
 
 /// What is accepted, for people.
-const ACCEPTED: &str = r#"a JSON object with "url" (https://…) and, if wanted, "headers" (an object of texts), "proxy" (http://… or https://…), "format" ("slack" or "json") and "template" (a Go template, which wins over the format)"#;
+const ACCEPTED: &str = r#"a JSON object with "url" (https://…) and, if wanted, "headers" (an object of texts), "proxy" (http://… or https://…), "format" ("slack", "text" or "json") and "template" (a Go template, which wins over the format)"#;
 
 /// All that is known of the webhook. The URL, the headers and the proxy may be secrets.
 #[derive(Debug)]
@@ -62,12 +62,13 @@ impl Document {
         if !members.contains_key("url") {
             problems.push("has no \"url\"".to_owned());
         }
+        let default = url.as_ref().map_or(Form::Slack, default_form);
         match url {
             Some(url) if problems.is_empty() => Ok(Self {
                 url,
                 headers: headers.unwrap_or_else(json_headers),
                 proxy,
-                form: template.or(format).unwrap_or(Form::Slack),
+                form: template.or(format).unwrap_or(default),
             }),
             _ => Err(DocumentError(problems)),
         }
@@ -104,7 +105,17 @@ fn form(value: &Value) -> Result<Form, String> {
     match text("format", value)? {
         "slack" => Ok(Form::Slack),
         "json" => Ok(Form::Json),
-        _ => Err("has another \"format\" than \"slack\" or \"json\"".to_owned()),
+        "text" => Ok(Form::Text),
+        _ => Err("has another \"format\" than \"slack\", \"text\" or \"json\"".to_owned()),
+    }
+}
+
+/// The form without a template and a format. Other chats than Slack refuse `blocks`.
+fn default_form(url: &SecretString) -> Form {
+    let url = Url::parse(url.expose_secret()).ok();
+    match url.as_ref().and_then(Url::host_str) {
+        Some("hooks.slack.com" | "hooks.slack-gov.com") => Form::Slack,
+        _ => Form::Text,
     }
 }
 
@@ -134,7 +145,6 @@ fn headers_of(value: &Value) -> Result<HeaderMap, String> {
 
 #[cfg(test)]
 mod tests {
-    use secrecy::ExposeSecret as _;
     use serde_json::json;
 
     use super::*;
@@ -147,11 +157,23 @@ mod tests {
     }
 
     #[test]
-    fn only_the_url_is_required_and_slack_is_the_form() {
+    fn document_with_only_a_url_is_accepted() {
         let document = Document::parse(r#"{"url": "https://hooks.example/T1"}"#).expect("a document");
         assert_eq!(document.url.expose_secret(), "https://hooks.example/T1");
         assert_eq!(document.headers, HeaderMap::from_iter([(CONTENT_TYPE, "application/json".parse().expect("text"))]));
-        assert!(document.proxy.is_none() && matches!(document.form, Form::Slack), "{document:?}");
+        assert!(document.proxy.is_none() && matches!(document.form, Form::Text), "{document:?}");
+    }
+
+    #[test]
+    fn host_decides_between_slack_and_text() {
+        let form = |url: &str| Document::parse(&json!({"url": url}).to_string()).expect("a document").form;
+        for url in ["https://hooks.slack.com/services/T1", "https://HOOKS.slack-gov.com/triggers/T1"] {
+            assert!(matches!(form(url), Form::Slack), "{url}");
+        }
+        let google = "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=KEY&token=TOKEN%3D";
+        for url in [google, "https://hooks.slack.com.example/T1"] {
+            assert!(matches!(form(url), Form::Text), "{url}");
+        }
     }
 
     #[test]
@@ -168,9 +190,11 @@ mod tests {
     }
 
     #[test]
-    fn slack_is_a_format_that_can_be_named() {
+    fn format_wins_over_the_host() {
         let document = Document::parse(r#"{"url": "https://hooks.example", "format": "slack"}"#).expect("a document");
         assert!(matches!(document.form, Form::Slack), "{document:?}");
+        let document = Document::parse(r#"{"url": "https://hooks.slack.com", "format": "text"}"#).expect("a document");
+        assert!(matches!(document.form, Form::Text), "{document:?}");
     }
 
     #[test]

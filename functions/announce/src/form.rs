@@ -1,15 +1,21 @@
 //! In which form the webhook gets its messages.
 
 use gotemplate_json::Template;
+use serde_json::json;
 
 use crate::group::Message;
-use crate::{json, slack, template};
+use crate::{json, slack, template, text, words};
+
+/// Google Chat's limit of a text is 4,096 characters.
+const TEXT: usize = 4_000;
 
 /// The form.
 #[derive(Debug)]
 pub(crate) enum Form {
     Slack,
     Json,
+    /// `{"text": …}`, which Google Chat, Mattermost and Rocket.Chat take as well.
+    Text,
     /// As somebody wrote it.
     Template(Template),
 }
@@ -20,6 +26,7 @@ impl Form {
         match self {
             Self::Slack => slack::message(message).to_string(),
             Self::Json => json::body(message),
+            Self::Text => json!({"text": words::clip(&text::body(message), TEXT)}).to_string(),
             Self::Template(template) => template.render(&template::fields(message)).unwrap_or_else(|error| {
                 let why = format!("the webhook's template failed at {error}");
                 tracing::error!(error = why, "the message is sent in plain JSON");
@@ -34,10 +41,21 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::samples::{self, begun, ended};
+    use crate::samples::{self, begun, ended, lossy};
 
     fn said(template: &str, message: &Message<'_>) -> String {
         Form::Template(Template::parse(template).expect("a template")).body(message)
+    }
+
+    #[test]
+    fn text_form_has_one_member_and_fits_into_google_chat() {
+        let events: Vec<_> = (0..100).map(lossy).collect();
+        let body: Value = serde_json::from_str(&Form::Text.body(&samples::message(&events.iter().collect::<Vec<_>>())))
+            .expect("JSON");
+        let members: Vec<_> = body.as_object().expect("an object").keys().collect();
+        assert_eq!(members, ["text"]);
+        let text = body["text"].as_str().expect("a text");
+        assert!(text.starts_with("100 nodes of prod") && text.chars().count() <= 4_096, "{text}");
     }
 
     #[test]

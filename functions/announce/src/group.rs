@@ -22,6 +22,11 @@ impl<'a> Message<'a> {
     pub(crate) fn nodes(&self) -> Vec<Node<'a>> {
         nodes(&self.events)
     }
+
+    /// The same news, one message for each notice.
+    pub(crate) fn singles(&self) -> impl Iterator<Item = Message<'a>> {
+        self.events.iter().map(|event| Message { phase: self.phase, events: vec![*event] })
+    }
 }
 
 /// The messages, in their order.

@@ -72,6 +72,8 @@ struct Told<'a> {
     decision: Option<&'a str>,
     /// Absent while the drain goes on.
     ending: Option<Ending>,
+    /// Stable type of the error, if the notice failed.
+    error: Option<&'a str>,
     /// Whether nothing was touched, whatever was found.
     dry_run: bool,
     /// How many pods came to which end.
@@ -128,6 +130,7 @@ impl<'a> Told<'a> {
             managed_by: receipt.managed_by.as_deref(),
             decision: receipt.decision.as_deref(),
             ending: receipt.ending,
+            error: receipt.error.as_deref(),
             dry_run: receipt.dry_run,
             pods: node.tally(),
             lost: lost.collect(),

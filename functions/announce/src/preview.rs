@@ -77,7 +77,7 @@ impl Preview {
         let pretty = |value: &Value| format!("{value:#}");
         match self {
             Self::Webhook(WebhookForm(Form::Slack)) => Ok(pretty(&slack::message(message))),
-            Self::Webhook(WebhookForm(Form::Json)) => Ok(json::body(message)),
+            Self::Webhook(WebhookForm(form @ (Form::Json | Form::Text))) => Ok(form.body(message)),
             Self::Webhook(WebhookForm(Form::Template(written))) => {
                 let failed = |error| format!("the template fails at {error}");
                 let body = written.render(&template::fields(message)).map_err(failed)?;

@@ -75,6 +75,9 @@ pub(crate) fn ended_with(n: usize, ending: &str, pods: &Value) -> Event {
         "failed" => format!("2 of 6 pods were still on node {node} when the time was up"),
         _ => format!("the one pod that had to leave node {node} has gone"),
     });
+    if ending == "failed" {
+        detail["error"] = json!("PodsLost");
+    }
     event(&format!("ended-{n}"), "Spillway Receipt", &detail)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use spillway_aws_call::CallError;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
@@ -11,7 +12,7 @@ use crate::event::Event;
 use crate::group::{self, Message};
 use crate::retry::TIME_UP;
 use crate::topic::Topic;
-use crate::webhook::Webhook;
+use crate::webhook::{Webhook, WebhookError};
 use crate::words;
 
 /// One sink, and the events that it has had.
@@ -28,6 +29,26 @@ pub(crate) enum Way {
     Topic(Topic),
 }
 
+/// The fate of one message.
+#[derive(Debug, PartialEq, Eq)]
+enum Delivery {
+    Taken,
+    /// Refused; each of its notices may be taken.
+    TooMuch,
+    Missed,
+}
+
+/// The failure of one message.
+#[derive(Debug, thiserror::Error)]
+enum SinkError {
+    #[error("{}", TIME_UP)]
+    TimeUp,
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
+    #[error(transparent)]
+    Topic(#[from] CallError),
+}
+
 impl Sink {
     pub(crate) fn new(way: Way) -> Self {
         Self { way, delivered: Delivered::default() }
@@ -38,8 +59,16 @@ impl Sink {
         let new: Vec<_> = events.iter().copied().filter(|event| !self.delivered.has(event)).collect();
         let mut missed = Vec::new();
         for message in self.messages(&new) {
-            if !self.handle(&message, until).instrument(self.span(&message)).await {
-                missed.extend_from_slice(&message.events);
+            match self.handle(&message, until).await {
+                Delivery::Taken => {}
+                Delivery::Missed => missed.extend_from_slice(&message.events),
+                Delivery::TooMuch => {
+                    for single in message.singles() {
+                        if self.handle(&single, until).await != Delivery::Taken {
+                            missed.extend_from_slice(&single.events);
+                        }
+                    }
+                }
             }
         }
         missed
@@ -53,8 +82,13 @@ impl Sink {
         tracing::error_span!("message", channel = self.name(), event.id = event_ids, instance.id = instance_ids)
     }
 
-    /// Sends one message and remembers its events. Answers whether it was taken.
-    async fn handle(&self, message: &Message<'_>, until: Instant) -> bool {
+    /// Sends one message in its span.
+    async fn handle(&self, message: &Message<'_>, until: Instant) -> Delivery {
+        self.send_and_note(message, until).instrument(self.span(message)).await
+    }
+
+    /// Sends one message and remembers its events.
+    async fn send_and_note(&self, message: &Message<'_>, until: Instant) -> Delivery {
         let news = words::headline(message);
         match self.send(message, until).await {
             Ok(()) => {
@@ -62,11 +96,15 @@ impl Sink {
                     self.delivered.note(event);
                 }
                 tracing::info!(news, "delivered");
-                true
+                Delivery::Taken
+            }
+            Err(SinkError::Webhook(WebhookError::TooMuch(error))) => {
+                tracing::warn!(news, error = chain(&error), "refused: each notice is posted by itself");
+                Delivery::TooMuch
             }
             Err(error) => {
-                tracing::error!(news, error, "not delivered: the queue brings it back");
-                false
+                tracing::error!(news, error = chain(&error), "not delivered: the queue brings it back");
+                Delivery::Missed
             }
         }
     }
@@ -77,13 +115,13 @@ impl Sink {
     }
 
     /// Sends one message, or says why not. Nothing is begun when the time is up.
-    async fn send(&self, message: &Message<'_>, until: Instant) -> Result<(), String> {
+    async fn send(&self, message: &Message<'_>, until: Instant) -> Result<(), SinkError> {
         if Instant::now() >= until {
-            return Err(TIME_UP.to_owned());
+            return Err(SinkError::TimeUp);
         }
         match &self.way {
-            Way::Webhook(webhook) => webhook.send(message, until).await.map_err(|error| chain(&error)),
-            Way::Topic(topic) => topic.send(message, until).await.map_err(|error| chain(&error)),
+            Way::Webhook(webhook) => Ok(webhook.send(message, until).await?),
+            Way::Topic(topic) => Ok(topic.send(message, until).await?),
         }
     }
 
@@ -102,10 +140,13 @@ fn list<'a>(ids: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     use axum::http::StatusCode;
     use axum::response::IntoResponse as _;
+    use gotemplate_json::Template;
     use serde_json::{Value, json};
 
     use super::*;
@@ -123,6 +164,30 @@ mod tests {
         let asked = asked.lock().expect("unpoisoned");
         let text = |body: &str| serde_json::from_str::<Value>(body).expect("JSON")["text"].as_str().map(str::to_owned);
         asked.iter().filter_map(|(_, _, body)| text(body)).collect()
+    }
+
+    #[tokio::test]
+    async fn refused_template_message_is_posted_per_notice() {
+        let posts = Arc::new(AtomicUsize::new(0));
+        let answer = move || match posts.fetch_add(1, Ordering::Relaxed) {
+            0 => StatusCode::BAD_REQUEST.into_response(),
+            2 => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+            _ => StatusCode::OK.into_response(),
+        };
+        let (address, asked) = wire::server(answer).await;
+        let template =
+            Template::parse("{{ range .Notices }}{{ .NodeName }} {{ end }}{{ .Phase }}").expect("a template");
+        let sink = Sink::new(Way::Webhook(wire::templated(&address, template)));
+        let events = [begun(1), begun(2), begun(3)];
+        let all: Vec<&Event> = events.iter().collect();
+        let until = || Instant::now() + Duration::from_secs(60);
+        let missed = sink.deliver(&all, until()).await;
+        assert_eq!(missed.iter().map(|event| event.id.as_str()).collect::<Vec<_>>(), ["begun-2"]);
+        // What was taken is not posted again.
+        assert!(sink.deliver(&all, until()).await.is_empty());
+        let asked = asked.lock().expect("unpoisoned");
+        let nodes = asked.iter().map(|(_, _, body)| body.matches("ip-10").count()).collect::<Vec<_>>();
+        assert_eq!(nodes, [3, 1, 1, 1, 1]);
     }
 
     fn attempt(id: &str, event: Event) -> Event {

@@ -16,6 +16,9 @@ use crate::words;
 /// Go's zero time, which NTH has where no time is known: a template may ask it `.EndTime.IsZero`.
 const ZERO: &str = "0001-01-01 00:00:00 +0000 UTC";
 
+/// The longest list of pods. Slack takes 2,000 characters in a field of a section.
+const PODS: usize = 20;
+
 /// The fields.
 pub(crate) fn fields(message: &Message<'_>) -> Value {
     let notices: Vec<_> = message.events.iter().map(|event| notice(event)).collect();
@@ -73,13 +76,14 @@ fn nths(event: &Event) -> [(&'static str, Value); 24] {
 }
 
 /// What NTH does not know.
-fn ours(event: &Event) -> [(&'static str, Value); 7] {
+fn ours(event: &Event) -> [(&'static str, Value); 8] {
     let receipt = &event.receipt;
     [
         ("Cluster", json!(text(receipt.cluster.as_deref()))),
         ("ManagedBy", json!(text(receipt.managed_by.as_deref()))),
         ("Notice", json!(text(receipt.notice.kind.as_deref()))),
         ("Ending", receipt.ending.map_or(json!(""), |ending| json!(ending))),
+        ("Error", json!(text(receipt.error.as_deref()))),
         ("Reason", json!(receipt.reason)),
         ("DryRun", json!(receipt.dry_run)),
         ("RequestID", json!(receipt.request_id)),
@@ -89,15 +93,16 @@ fn ours(event: &Event) -> [(&'static str, Value); 7] {
 /// What became of the pods: NTH's list of their names, then what it does not know.
 fn of_pods(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
     let tally = Tally::of(nodes);
-    let pods = nodes.iter().flat_map(Node::pods).map(|pod| json!(pod.name()));
+    let mut pods: Vec<_> = nodes.iter().flat_map(Node::pods).map(|pod| pod.name().to_owned()).collect();
+    words::shorten(&mut pods, PODS);
     let lost = nodes.iter().flat_map(|node| {
         let node_name = text(node.name());
         let lost = node.lost().into_iter();
         lost.map(move |pod| json!({"Pod": pod.pod, "Why": text(pod.why.as_deref()), "NodeName": node_name}))
     });
     [
-        ("Pods", pods.collect()),
-        ("Lost", lost.collect()),
+        ("Pods", json!(pods)),
+        ("Lost", lost.take(PODS).collect()),
         ("PodsClean", json!(tally.clean)),
         ("PodsClamped", json!(tally.clamped)),
         ("PodsForced", json!(tally.forced)),
@@ -193,7 +198,7 @@ mod tests {
     use spillway_receipt::Pod;
 
     use super::*;
-    use crate::samples::{self, begun, ended, lossy};
+    use crate::samples::{self, begun, ended, ended_with, lossy};
 
     #[test]
     fn the_fields_of_a_drain_that_begins() {
@@ -239,6 +244,26 @@ mod tests {
     }
 
     #[test]
+    fn pods_of_a_storm_fit_into_a_field_of_slack() {
+        const FIELD: usize = 2_000;
+        let events: Vec<_> = (0..40)
+            .map(|n| {
+                let pods: Vec<_> = (0..20)
+                    .map(|pod| json!({"pod": format!("shop/checkout-7c9d8f6b54-{n:02}{pod:03}"), "fate": "lost"}))
+                    .collect();
+                ended_with(n, "failed", &json!(pods))
+            })
+            .collect();
+        let fields = fields(&samples::message(&events.iter().collect::<Vec<_>>()));
+        let pods = fields["Pods"].as_array().expect("pods");
+        assert_eq!((pods.len(), &pods[20]), (21, &json!("and 780 more")));
+        assert_eq!((fields["Lost"].as_array().map(Vec::len), &fields["PodsLost"]), (Some(20), &json!(800)));
+        let template = r"*Pods on Node:*\n {{ range $pod := .Pods }}\u2022 `{{ $pod }}`\n{{ end }}";
+        let template = gotemplate_json::Template::parse(template).expect("a template");
+        assert!(template.render(&fields).expect("a text").len() < FIELD);
+    }
+
+    #[test]
     fn a_quote_becomes_another_and_what_json_has_no_room_for_a_space() {
         let mut event = ended(1, "failed");
         event.receipt.reason = "a setting is \"x\", which\nis \\ none".to_owned();
@@ -265,6 +290,7 @@ mod tests {
             &mut receipt.notice.event_id,
             &mut receipt.zone,
         ];
+        receipt.error = Some(strange().into());
         for text in texts {
             *text = Some(strange());
         }

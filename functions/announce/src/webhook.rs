@@ -1,7 +1,9 @@
 //! The webhook: one POST for each message.
 
+use reqwest::StatusCode;
 use tokio::time::Instant;
 
+use crate::form::Form;
 use crate::group::Message;
 use crate::retry::{TIME_UP, retried};
 use crate::stored::{Stored, StoredError};
@@ -18,6 +20,10 @@ pub(crate) struct Webhook {
 pub(crate) enum WebhookError {
     #[error(transparent)]
     Post(#[from] PostError),
+    /// A template writes more about several notices than the webhook takes. Slack refuses a text of more than 3,000
+    /// characters as `invalid_blocks`.
+    #[error(transparent)]
+    TooMuch(PostError),
     #[error(transparent)]
     Document(#[from] StoredError),
 }
@@ -32,6 +38,11 @@ impl Webhook {
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), WebhookError> {
         let target = self.stored.target(end).await?;
         match post(&target, message, end).await {
+            Err(error @ PostError::Refused { status: StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE, .. })
+                if message.events.len() > 1 && matches!(target.form(), Form::Template(_)) =>
+            {
+                Err(WebhookError::TooMuch(error))
+            }
             Err(error @ PostError::NotAccepted { .. }) => match self.stored.changed(&target, end).await? {
                 Some(new) => Ok(post(&new, message, end).await?),
                 None => Err(error.into()),

@@ -10,6 +10,7 @@ use aws_types::region::Region;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
+use gotemplate_json::Template;
 use http_body_util::BodyExt as _;
 use reqwest::header::HeaderMap;
 use secrecy::SecretString;
@@ -18,6 +19,7 @@ use spillway_aws_call::Caller;
 use tokio::net::TcpListener;
 
 use crate::document::Document;
+use crate::form::Form;
 use crate::stored::Stored;
 use crate::webhook::Webhook;
 
@@ -47,7 +49,7 @@ pub(crate) async fn server(answer: impl Fn() -> Response + Clone + Send + Sync +
 /// The document of a webhook at that address, which may be one without TLS.
 pub(crate) fn document(url: &str, headers: &str, proxy: Option<&str>) -> Document {
     let headers: Value = serde_json::from_str(headers).expect("JSON");
-    let written = json!({"url": "https://hooks.example", "headers": headers});
+    let written = json!({"url": "https://hooks.slack.com", "headers": headers});
     let read = Document::parse(&written.to_string()).expect("a document");
     Document { url: url.into(), proxy: proxy.map(SecretString::from), ..read }
 }
@@ -55,6 +57,11 @@ pub(crate) fn document(url: &str, headers: &str, proxy: Option<&str>) -> Documen
 /// A webhook with that document.
 pub(crate) fn webhook(url: &str, headers: &str, proxy: Option<&str>) -> Webhook {
     Webhook::new(Stored::holding(document(url, headers, proxy)))
+}
+
+/// A webhook with a template.
+pub(crate) fn templated(url: &str, template: Template) -> Webhook {
+    Webhook::new(Stored::holding(Document { form: Form::Template(template), ..document(url, "{}", None) }))
 }
 
 /// For what must not call AWS.

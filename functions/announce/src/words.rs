@@ -110,11 +110,13 @@ pub(crate) fn origin(message: &Message<'_>) -> String {
     let accounts = distinct(receipts().map(|receipt| receipt.account.as_str()));
     let regions = distinct(receipts().map(|receipt| receipt.region.as_str()));
     let requests = distinct(receipts().map(|receipt| receipt.request_id.as_str()));
+    let errors = distinct(receipts().filter_map(|receipt| receipt.error.as_deref()));
     let cut = receipts().filter_map(|receipt| receipt.pods_cut).fold(0, usize::saturating_add);
     let known = [
         (!accounts.is_empty(), format!("account {accounts}")),
         (!regions.is_empty(), regions),
         (!requests.is_empty(), format!("receipt {requests}")),
+        (!errors.is_empty(), format!("error {errors}")),
         (cut > 0, format!("{} more did not fit into a receipt", count(cut, "pod"))),
     ];
     let told = known.into_iter().filter(|(is_known, _)| *is_known).map(|(_, text)| text);

@@ -20,7 +20,7 @@ use crate::test_support::script::{Expected, call};
 const OURS: [(&str, &str); 2] = [("aws:eks:cluster-name", "prod"), ("aws:autoscaling:groupName", "my-asg")];
 
 /// A sample of that name, about the instance of the tests, sent when the clock began.
-fn event(name: &str, instance: &str) -> Value {
+pub(super) fn event(name: &str, instance: &str) -> Value {
     let path = format!("{}/../../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let mut event: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     event["time"] = json!("1970-01-01T00:00:00Z");
@@ -29,7 +29,7 @@ fn event(name: &str, instance: &str) -> Value {
 }
 
 /// An invocation of so many seconds, at home where the event is from.
-fn invocation(seconds: i64, event: &Value) -> Invocation {
+pub(super) fn invocation(seconds: i64, event: &Value) -> Invocation {
     let part = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
     let end = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     let mut invocation = Invocation::until(end, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
@@ -62,7 +62,7 @@ async fn wrong_setting_fails_each_notice_by_its_name_without_a_call() {
         let notice = event(sample, instance);
         let failure = handle(&context, notice.clone(), &invocation(900, &notice)).await.unwrap_err();
         assert_eq!(failure.error_type(), "WrongSettings");
-        assert!(failure.text().contains("SPILLWAY_DRAIN_ON is \"sport\""), "{}", failure.text());
+        assert!(failure.text().contains("DrainOn is \"sport\""), "{}", failure.text());
     }
 }
 

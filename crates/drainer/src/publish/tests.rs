@@ -137,13 +137,30 @@ pub(super) fn claim(how: How) -> Claim {
 
 /// The receipt of such a notice that has ended.
 pub(super) fn receipt_of((notice, record): &(Notice, Record), ended: Ended<'_>) -> Publication {
-    Publication::of(&invocation(), Subject::One { notice, earlier: &[] }, record, &[], ended)
+    with_fixed_version(Publication::of(&invocation(), Subject::One { notice, earlier: &[] }, record, &[], ended))
 }
 
 /// The receipt of such a notice while it is worked on.
 pub(super) fn receipt() -> Publication {
     let (notice, record) = story();
-    Publication::begun(&invocation(), Subject::One { notice: &notice, earlier: &[] }, &record, String::new())
+    let begun =
+        Publication::begun(&invocation(), Subject::One { notice: &notice, earlier: &[] }, &record, String::new());
+    with_fixed_version(begun)
+}
+
+/// Snapshots outlast a release.
+fn with_fixed_version(mut publication: Publication) -> Publication {
+    assert_eq!(publication.receipt.release, env!("CARGO_PKG_VERSION"));
+    publication.receipt.release = "0.2.0".into();
+    publication
+}
+
+#[tokio::test(start_paused = true)]
+async fn receipt_of_a_failure_names_the_error_type() {
+    assert_eq!(receipt_of(&story(), Err(&pods_lost())).receipt.error.as_deref(), Some("PodsLost"));
+    let held = Failure::StillHeld { node: "ip-10-0-0-1.ec2.internal".to_owned() };
+    assert_eq!(receipt_of(&story(), Err(&held)).receipt.error.as_deref(), Some("StillHeld"));
+    assert_eq!(receipt_of(&story(), Ok(&drained())).receipt.error, None);
 }
 
 /// The receipt of an event that could not be read.
@@ -208,6 +225,7 @@ async fn the_event_of_a_drain_that_has_begun() {
     record.steps.truncate(3);
     let reason = not_yet("ip-10-0-0-1.ec2.internal", Kind::Terminate);
     let so_far = Publication::begun(&invocation(), Subject::One { notice: &notice, earlier: &[] }, &record, reason);
+    let so_far = with_fixed_version(so_far);
     insta::assert_snapshot!(pretty(&begun(&so_far, &[name_of("web-0"), name_of("web-1")], after(560))));
 }
 

@@ -20,6 +20,9 @@ pub(crate) use pod::of_preview;
 use record::Record;
 pub(crate) use spillway_receipt::{AfterDrain, Counts, Ending, Fate, HookState, PodRecord, StepName};
 
+/// The version of this function.
+const RELEASE: &str = env!("CARGO_PKG_VERSION");
+
 /// A receipt, with what those who publish it need to know besides.
 #[derive(Debug, Clone)]
 pub(crate) struct Publication {
@@ -65,6 +68,7 @@ impl Publication {
             Ok(outcome) => (Some(outcome.ending()), outcome.reason(receipt.hook.as_ref())),
             Err(failure) => (Some(Ending::Failed), failed(receipt, failure)),
         };
+        receipt.error = ended.err().map(|failure| failure.error_type().into());
         if receipt.ending == Some(Ending::Continued) || matches!(ended, Err(Failure::InstanceKept { .. })) {
             // What was there when the time was up is not lost if the next invocation goes on with it, or its instance stays.
             let lost = receipt.records_mut().filter(|pod| pod.fate == Fate::Lost);
@@ -93,6 +97,7 @@ impl Publication {
         let claim = record.claim.as_ref();
         let receipt = Receipt {
             version: VERSION,
+            release: RELEASE.into(),
             request_id: invocation.request_id.clone(),
             account,
             region,
