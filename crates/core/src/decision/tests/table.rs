@@ -44,9 +44,9 @@ fn word(decision: &Decision) -> &'static str {
     }
 }
 
-/// The table, and below it why each dash is one.
+/// The table, one row for all notices with equal decisions, and below it why each dash is one.
 fn render() -> String {
-    let mut rows = vec![row("notice", &COLUMNS.map(|(name, ..)| name.to_owned())), format!("|{}", " --- |".repeat(7))];
+    let mut decided: Vec<(Vec<&str>, [String; 6])> = Vec::new();
     let mut reasons = Vec::new();
     for kind in Kind::ALL {
         let cells = COLUMNS.map(|(_, owner, variables)| {
@@ -59,8 +59,13 @@ fn render() -> String {
             });
             format!("– ({})", at + 1)
         });
-        rows.push(row(kind.as_str(), &cells));
+        match decided.iter_mut().find(|(_, known)| *known == cells) {
+            Some((kinds, _)) => kinds.push(kind.as_str()),
+            None => decided.push((vec![kind.as_str()], cells)),
+        }
     }
+    let mut rows = vec![row("notice", &COLUMNS.map(|(name, ..)| name.to_owned())), format!("|{}", " --- |".repeat(7))];
+    rows.extend(decided.iter().map(|(kinds, cells)| row(&kinds.join(", "), cells)));
     let reasons = reasons.iter().enumerate().map(|(at, reason)| format!("{}. {reason}", at + 1));
     format!("{}\n\n{}\n", rows.join("\n"), reasons.collect::<Vec<_>>().join("\n"))
 }
