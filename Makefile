@@ -161,7 +161,6 @@ test-python:
 	$(call python-tests,tests/bed/aws/tests,tests/bed/aws)
 	$(call python-tests,tests/rights)
 	$(call python-tests,tests/attacks)
-	$(call python-tests,tests/smoke/tests,tests/smoke)
 	$(call python-tests,tests/scripts)
 	$(call python-tests,tools/tests,tools)
 

@@ -32,11 +32,6 @@ class WhatItHolds(unittest.TestCase):
         cls.archive = the_bundle()
         cls.files = files(cls.archive)
 
-    def test_it_is_named_after_its_version_and_unpacks_into_one_folder(self) -> None:
-        self.assertEqual(self.archive.name, f"{TOP}.tar.gz")
-        with tarfile.open(self.archive) as tar:
-            self.assertEqual({name.partition("/")[0] for name in tar.getnames()}, {TOP})
-
     def test_its_pages_name_the_repository_that_the_workspace_names(self) -> None:
         pages = ("README.md", "docs/install.md", "docs/contributing/releasing.md")
         with patch("release_bundle.bundle.repository", return_value="somebody/a-fork"):
@@ -44,11 +39,6 @@ class WhatItHolds(unittest.TestCase):
         for page in pages:
             self.assertIn(b"somebody/a-fork", forked[page])
             self.assertNotIn(b"OWNER", forked[page])
-
-    def test_it_has_a_package_of_each_function_for_each_architecture(self) -> None:
-        packages = {name for name in self.files if name.startswith("packages/")}
-        binaries = ("spillway-drain", "spillway-announce")
-        self.assertEqual(packages, {f"packages/{one}/{binary}.zip" for one in ARCHITECTURES for binary in binaries})
 
     def test_its_plain_templates_have_the_same_resources_without_a_transform(self) -> None:
         for architecture, file in (("arm64", "template-plain.json"), ("x86_64", "template-plain-x86_64.json")):
@@ -96,14 +86,6 @@ class WhatItHolds(unittest.TestCase):
         ends, parts = (".rs", ".pyc", "Cargo.toml"), ("tests/", "tools/release")
         self.assertEqual([name for name in self.files if name.endswith(ends) or any(part in name for part in parts)], [])
 
-    def test_its_changelog_is_of_its_version_alone(self) -> None:
-        self.assertEqual(self.files["CHANGELOG.md"].decode(), CHANGES)
-
-    def test_a_tool_stays_executable(self) -> None:
-        with tarfile.open(self.archive) as tar:
-            modes = {name: tar.getmember(f"{TOP}/{name}").mode for name in ("tools/spillway", "LICENSE")}
-        self.assertEqual(modes, {"tools/spillway": 0o755, "LICENSE": 0o644})
-
     def test_its_samconfig_needs_no_build_and_knows_both_architectures(self) -> None:
         ours = tomllib.loads((ROOT / "samconfig.toml").read_text())
         theirs = tomllib.loads(self.files["samconfig.toml"].decode())
@@ -145,10 +127,6 @@ class WhatIsRefused(unittest.TestCase):
         (self.built["arm64"] / "Drain/bootstrap").write_bytes(stand_in("x86_64", "Drain"))
         self.refused("arm64/Drain/bootstrap: it is for x86_64; arm64 was asked for")
 
-    def test_what_is_no_binary(self) -> None:
-        (self.built["arm64"] / "Drain/bootstrap").write_text("#!/bin/sh\n" + "exit\n" * 9)
-        self.refused("it is no Linux binary")
-
 
 class TakenApart(unittest.TestCase):
     def setUp(self) -> None:
@@ -178,14 +156,6 @@ class TakenApart(unittest.TestCase):
         self.archive.write_bytes(contents)
         self.refused(f"{self.archive.name}: its SHA-256 is .* SHA256SUMS has .* download it again")
 
-    def test_a_bundle_that_the_sums_do_not_speak_of(self) -> None:
-        self.archive = self.archive.rename(self.archive.with_name("other.tar.gz"))
-        self.refused("other.tar.gz: SHA256SUMS does not speak of it")
-
     def test_a_bundle_without_sums(self) -> None:
         (self.archive.parent / sums.NAME).unlink()
         self.refused("SHA256SUMS: it is missing")
-
-    def test_the_sums_are_those_that_sha256sum_checks(self) -> None:
-        line = (self.archive.parent / sums.NAME).read_text()
-        self.assertEqual(line, f"{sums.sum_of(self.archive)}  {self.archive.name}\n")

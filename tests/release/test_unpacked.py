@@ -10,16 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from built import ROOT, VERSION, the_bundle
+from built import VERSION, the_bundle
 from moto.server import ThreadedMotoServer
 from samtranslator.yaml_helper import yaml_parse
 
-sys.path.insert(0, str(ROOT / "tests/smoke"))
-
-from smoke import stage_b  # noqa: E402
-from smoke.run import Run  # noqa: E402
-
-ACCOUNT = "123456789012"
 REGION, BUCKET = "us-east-1", "packages-of-a-stranger"
 # For `--config-env`.
 ENVIRONMENTS = {"default": "arm64", "x86_64": "x86_64"}
@@ -85,37 +79,11 @@ class Unpacked(unittest.TestCase):
                 theirs = self.s3().get_object(Bucket=bucket, Key=key)["Body"].read()
                 self.assertEqual(theirs, ours.read_bytes(), name)
 
-    def test_the_smoke_tests_deployment_gets_as_far_as_cloudformation(self) -> None:
-        """moto takes a template from AWS' own host names only, so the upload is the last that it shows."""
-        run = Run(TheRegion(), Sam(self), ACCOUNT, "aws", self.folder, self.folder)  # type: ignore[arg-type]
-        run.outputs["Topic"] = f"arn:aws:sns:{REGION}:{ACCOUNT}:messages"
-        self.s3().create_bucket(Bucket=run.bucket)
-        with self.assertRaisesRegex(AssertionError, "CreateChangeSet operation"):
-            stage_b.deploy(run)
-        self.assertIn("Contents", self.s3().list_objects_v2(Bucket=run.bucket))
-
     def test_the_migration_from_nth_reads_the_bundles_template(self) -> None:
         command = [sys.executable, "tools/spillway", "from-nth", "-"]
         done = subprocess.run(command, cwd=self.folder, input="{}", capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("sam deploy", done.stdout)
-
-
-class TheRegion:
-    """As much of `smoke.aws.Aws` as a deployment looks at."""
-
-    region = REGION
-
-
-class Sam:
-    """`smoke.programs.Programs`, in the bundle's folder."""
-
-    def __init__(self, test: Unpacked) -> None:
-        self._test = test
-
-    def run(self, _: Path, program: str, *arguments: str) -> str:
-        assert program == "sam", program
-        return self._test.sam(*arguments)
 
 
 def code(resource: Any) -> bool:

@@ -9,13 +9,14 @@ from typing import Any
 
 import yaml
 
-from test_template import RESOURCES, TEMPLATE, actions, attribute, holds, matches, of_type, policies, properties
+from test_template import RESOURCES, TEMPLATE, actions, holds, matches, policies, properties
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/announcements.md").read_text()
 SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
 RECEIPT = SCHEMA["properties"]
-SINKS = {"Webhook", "TopicArn"}
+
+
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:team/webhook-AbCd12"
 OURS = {name for name, resource in RESOURCES.items() if resource.get("Condition") in ("Announces", "MakesAnnouncerRole")}
 
@@ -33,13 +34,6 @@ def without_announcements(value: Any) -> Any:
 
 
 class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
-    def test_it_is_there_with_any_sink_and_not_without_one(self) -> None:
-        self.assertFalse(holds({"Condition": "Announces"}, {}))
-        self.assertFalse(holds({"Condition": "Announces"}, {"AlarmTopicArn": "arn"}))
-        for sink in SINKS:
-            with self.subTest(sink=sink):
-                self.assertTrue(holds({"Condition": "Announces"}, {sink: "x"}))
-
     def test_all_of_it_is_there_or_none(self) -> None:
         named = {
             *("Announcer", "AnnouncerRole", "AnnouncerLogs", "AnnouncerAnnouncements"),
@@ -68,43 +62,10 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
 
 
 class TheWayOfAMessage(unittest.TestCase):
-    def test_the_function_knows_the_queue_if_there_is_one_and_may_send_to_it(self) -> None:
-        url = {"Fn::If": ["Announces", {"Ref": "Announcements"}, ""]}
-        self.assertEqual(properties("Drain")["Environment"]["Variables"]["SPILLWAY_ANNOUNCEMENTS"], url)
-        (right,) = policies("DrainRole")["announce"]
-        self.assertEqual(right, {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": attribute("Announcements", "Arn")})
-
-    def test_the_function_may_not_read_the_document_of_the_webhook(self) -> None:
-        self.assertNotIn("Webhook", json.dumps(RESOURCES["DrainRole"]))
-
-    def test_no_rule_leads_to_the_queue(self) -> None:
-        # Whoever may put events on the bus has no say in what people are told.
-        for rule in of_type("AWS::Events::Rule").values():
-            self.assertNotIn(attribute("Announcements", "Arn"), [target["Arn"] for target in rule["Targets"]])
-
-    def test_a_message_is_tried_five_times_and_then_kept_for_two_weeks(self) -> None:
-        redrive = properties("Announcements")["RedrivePolicy"]
-        self.assertEqual(redrive, {"deadLetterTargetArn": attribute("Undelivered", "Arn"), "maxReceiveCount": 5})
-        self.assertEqual(properties("Undelivered")["MessageRetentionPeriod"], 14 * 24 * 3600)
-        # Or it is gone before its last attempt.
-        attempts = 5 * properties("Announcements")["VisibilityTimeout"]
-        self.assertGreater(properties("Announcements")["MessageRetentionPeriod"], 10 * attempts)
-
-    def test_a_storm_is_one_invocation_and_one_message_that_fails_brings_back_no_other(self) -> None:
-        source = properties("AnnouncerAnnouncements")
-        self.assertEqual(source["EventSourceArn"], attribute("Announcements", "Arn"))
-        self.assertEqual((source["BatchSize"], source["MaximumBatchingWindowInSeconds"]), (500, 10))
-        self.assertEqual(source["FunctionResponseTypes"], ["ReportBatchItemFailures"])
-        self.assertEqual(source["ScalingConfig"], {"MaximumConcurrency": 2})
-
     def test_no_message_comes_a_second_time_while_the_first_is_under_way(self) -> None:
         window = properties("AnnouncerAnnouncements")["MaximumBatchingWindowInSeconds"]
         least = 6 * properties("Announcer")["Timeout"] + window
         self.assertGreaterEqual(properties("Announcements")["VisibilityTimeout"], least)
-
-    def test_its_queues_are_encrypted(self) -> None:
-        for queue in of_type("AWS::SQS::Queue").values():
-            self.assertTrue(queue["SqsManagedSseEnabled"])
 
 
 class ItsRights(unittest.TestCase):
@@ -126,12 +87,6 @@ class ItsRights(unittest.TestCase):
         self.assertEqual(self.allowed(Webhook="/spillway/webhook"), {"ssm:GetParameter", "kms:Decrypt"})
         self.assertEqual(self.allowed(Webhook=SECRET), {"secretsmanager:GetSecretValue", "kms:Decrypt"})
         self.assertEqual(self.allowed(TopicArn="arn"), {"sns:Publish"})
-
-    def test_lambda_may_receive_for_it(self) -> None:
-        self.assertEqual(set(self.policies) - set(self.conditions), {"receive"})
-        logs = {"logs:CreateLogStream", "logs:PutLogEvents"}
-        queue = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
-        self.assertEqual(actions(self.policies["receive"]), logs | queue)
 
     def test_each_right_is_for_the_one_thing_that_is_named(self) -> None:
         for statement in itertools.chain(*self.policies.values()):
@@ -175,15 +130,6 @@ class RulesOfOnesOwn(unittest.TestCase):
         self.assertEqual((event["source"], event["detail-type"], event["account"]), ("spillway", "Spillway Receipt", "123456789012"))
         self.assertLessEqual(set(event["detail"]), set(RECEIPT))
 
-    def test_what_the_page_says_of_the_log_the_function_says(self) -> None:
-        folders = (ROOT / "functions/announce/src", ROOT / "crates/aws-call/src")
-        sources = "".join(path.read_text() for folder in folders for path in folder.glob("*.rs"))
-        table = PAGE.split("| the log says | then |")[1].split("\n\n")[0]
-        phrases = [phrase.rstrip("4…") for phrase in re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)]
-        self.assertEqual(len(phrases), 8)
-        for phrase in phrases:
-            self.assertIn(phrase, sources)
-
     def test_pagerduty_hears_of_drains_that_failed_by_fields_that_every_receipt_has(self) -> None:
         rule = pagerduty()["Failed"]["Properties"]
         self.assertTrue(matches(rule["EventPattern"], ended("failed")))
@@ -201,29 +147,6 @@ class RulesOfOnesOwn(unittest.TestCase):
         incident = json.loads(transformer["InputTemplate"])["payload"]
         for name in ("summary", "source", "severity"):
             self.assertTrue(incident[name].strip("/"), name)
-
-    def test_pagerduty_resolves_the_same_incident_when_the_retry_drained(self) -> None:
-        rules = {name: rule["Properties"] for name, rule in pagerduty().items() if rule["Type"] == "AWS::Events::Rule"}
-        drained, failed = rules["Drained"], rules["Failed"]
-
-        def receipt(ending: str, begun_ms: int) -> dict[str, Any]:
-            event = ended(ending)
-            steps = [{"step": "begun", "at_ms": begun_ms}, {"step": "drained", "at_ms": begun_ms + 90_000}]
-            event["detail"] |= {"instance": "i-1", "steps": steps}
-            return event
-
-        # A drain that began at once has no incident; Lambda's first retry comes after a minute.
-        self.assertFalse(matches(drained["EventPattern"], receipt("drained", 1_000)))
-        self.assertFalse(matches(drained["EventPattern"], receipt("failed", 61_000)))
-        for ending in ("drained", "joined", "done"):
-            self.assertTrue(matches(drained["EventPattern"], receipt(ending, 61_000)), ending)
-        self.assertEqual(drained["Targets"][0]["Arn"], failed["Targets"][0]["Arn"])
-        trigger, resolve = (rule["Targets"][0]["InputTransformer"] for rule in (failed, drained))
-        body = json.loads(resolve["InputTemplate"])
-        self.assertEqual(body["event_action"], "resolve")
-        self.assertIn(f'"dedup_key": "{body["dedup_key"]}"', trigger["InputTemplate"])
-        for name, path in resolve["InputPathsMap"].items():
-            self.assertEqual(path, trigger["InputPathsMap"][name])
 
 
 if __name__ == "__main__":

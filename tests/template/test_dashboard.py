@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bed_aws.template import read
-from test_template import TEMPLATE, of_type, properties
+from test_template import TEMPLATE, of_type
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOTS = ROOT / "crates/drainer/src/publish/snapshots"
@@ -79,21 +79,6 @@ class TheDashboard(unittest.TestCase):
     def test_it_takes_the_outputs_of_the_stack(self) -> None:
         self.assertEqual(set(DASHBOARD["Parameters"]) - set(TEMPLATE["Outputs"]), {"StackName"})
 
-    def test_it_has_no_fixed_name(self) -> None:
-        self.assertNotIn("DashboardName", DASHBOARD["Resources"]["DashboardOfDrains"]["Properties"])
-
-    def test_its_widgets_lie_in_the_grid_and_none_on_another(self) -> None:
-        taken: dict[tuple[int, int], str] = {}
-        for widget in dashboard()["widgets"]:
-            title = widget["properties"].get("title", widget["type"])
-            self.assertLessEqual(widget["x"] + widget["width"], 24, title)
-            for x in range(widget["x"], widget["x"] + widget["width"]):
-                for y in range(widget["y"], widget["y"] + widget["height"]):
-                    self.assertNotIn((x, y), taken, f"{title} lies on {taken.get((x, y))}")
-                    taken[x, y] = title
-        bottom = max(y for _, y in taken) + 1
-        self.assertEqual(len(taken), 24 * bottom, "there is a hole in it")
-
     def test_it_shows_every_metric_that_the_function_emits_and_no_other(self) -> None:
         shown = set()
         for widget in widgets("metric"):
@@ -112,53 +97,6 @@ class TheDashboard(unittest.TestCase):
                 with self.subTest(expression=expression):
                     search = f'{{"{NAMESPACE}",{",".join(BY_CLUSTER)}}} Stack="${{StackName}}" '
                     self.assertEqual(expression.count(f"SEARCH('{search}"), expression.count("SEARCH("))
-
-    def test_a_storm_has_a_row_of_its_own_by_the_minute(self) -> None:
-        row = [widget for widget in dashboard()["widgets"] if widget["properties"].get("title", "").startswith("A storm: ")]
-        self.assertEqual([(widget["x"], widget["y"]) for widget in row], [(x, row[0]["y"]) for x in (0, 6, 12, 18)])
-        *graphs, table = (widget["properties"] for widget in row)
-        self.assertEqual({graph["period"] for graph in graphs}, {60})
-        (by_cluster,) = rows(graphs[0])[1]
-        schema = f'SCHEMA("{NAMESPACE}", {",".join(BY_CLUSTER)}) WHERE Stack = \'${{StackName}}\' GROUP BY Cluster'
-        self.assertEqual(by_cluster, f"SELECT SUM(Notices) FROM {schema}")
-        shown = [name for graph in graphs[1:] for _, name, *_ in rows(graph)[0]]
-        self.assertEqual(shown, ["NoticeToClaim", "ConcurrentExecutions", "Throttles", "ApproximateNumberOfMessagesVisible"])
-        self.assertIn("by cluster, zone, ending", table["query"])
-        self.assertIn("the row *A storm*", (ROOT / "docs/troubleshooting.md").read_text())
-
-    def test_it_counts_every_ending_by_itself(self) -> None:
-        (widget,) = (widget for widget in widgets("metric") if widget["title"] == "How notices ended")
-        shown = [re.findall(r'Ending="(\w+)"', expression)[0] for expression in rows(widget)[1]]
-        endings = [choice["const"] for choice in SCHEMA["$defs"]["Ending"]["oneOf"]]
-        self.assertCountEqual(shown, endings)
-        self.assertEqual([row[0]["label"] for row in widget["metrics"]], shown)
-
-    def test_what_an_expression_computes_with_is_there(self) -> None:
-        for widget in widgets("metric"):
-            ids = {row[-1]["id"] for row in widget["metrics"] if isinstance(row[-1], dict) and "id" in row[-1]}
-            for expression in rows(widget)[1]:
-                if "SEARCH(" not in expression and "SELECT " not in expression:
-                    self.assertLessEqual(set(re.findall(r"[a-z]\w*", expression)), ids)
-
-    def test_its_variable_offers_the_clusters_of_this_stack(self) -> None:
-        (variable,) = dashboard()["variables"]
-        self.assertEqual((variable["type"], variable["inputType"], variable["populateFrom"]), ("pattern", "select", "Cluster"))
-        schema = f'{{"{NAMESPACE}",{",".join(BY_CLUSTER)}}} Stack="${{StackName}}" MetricName="Notices"'
-        self.assertEqual(variable["search"], schema)
-
-    def test_what_shows_the_chosen_cluster_shows_no_other(self) -> None:
-        body = dashboard()
-        (variable,) = body["variables"]
-        place = variable["pattern"]
-        # The rest of the dashboard is of all clusters, and stays as it is.
-        of_one = [widget for widget in body["widgets"] if place in json.dumps(widget)]
-        titles = [widget["properties"]["title"] for widget in of_one]
-        self.assertEqual(titles, [f"{place}: {what}" for what in ("how notices ended", "lost and forced pods", "the last notices")])
-        for widget in of_one:
-            expressions = rows(widget["properties"])[1] if widget["type"] == "metric" else [widget["properties"]["query"]]
-            for expression in expressions:
-                chosen = re.sub(place, "prod", expression)
-                self.assertRegex(chosen, r'''Cluster="prod"'|cluster = "prod" ''')
 
     def test_the_pages_that_it_names_are_there(self) -> None:
         (text,) = widgets("text")
@@ -232,35 +170,6 @@ class TheQueries(unittest.TestCase):
             bare = re.sub(r"#.*|/\S.*/|\"[^\"]*\"|'[^']*'", "", query)
             with self.subTest(query=name):
                 self.assertEqual(set(re.findall(r"(?<!\w)@?[A-Za-z][\w.]*", bare)) - made - known, set())
-
-    def test_a_pods_fate_is_found_by_its_name_in_the_line_that_the_function_writes(self) -> None:
-        (regex,) = re.findall(r"parse @message /(.*)/\n", self.queries["fate of a pod"])
-        for pod in json.loads(self.line)["pods"]:
-            name = pod["pod"].removeprefix("shop/")
-            found = re.search(regex.replace("cart-0", name).replace("(?<", "(?P<"), self.line)
-            with self.subTest(pod=name):
-                self.assertIsNotNone(found)
-                self.assertEqual((found["pod"], found["fate"]), (pod["pod"], pod["fate"]))
-                record = json.loads("{" + found["record"] + "}")
-                self.assertEqual(record, {key: pod[key] for key in pod if key not in ("pod", "uid", "fate")})
-        self.assertIsNone(re.search(regex.replace("(?<", "(?P<"), self.line), "there is no cart-0 on it")
-
-    def test_what_asks_for_pods_reads_the_further_lines_of_a_long_receipt_too(self) -> None:
-        for name in ("fate of a pod", "pods lost or forced", "what budgets blocked"):
-            with self.subTest(query=name):
-                self.assertRegex(self.queries[name], r"(?m)^filter \(?receipt = 2 or receipt_part > 1\b")
-
-    def test_what_picks_lines_by_their_text_picks_the_functions_own(self) -> None:
-        for name in ("pods lost or forced", "what budgets blocked"):
-            (regex,) = re.findall(r"@message like /(.*)/\n", self.queries[name])
-            self.assertRegex(self.line, regex)
-            spared = {**json.loads(self.line), "pods": []}
-            self.assertNotRegex(json.dumps(spared, separators=(",", ":")), regex)
-
-    def test_what_a_query_takes_for_a_field_comes_before_the_pods(self) -> None:
-        # Logs Insights makes fields of the first 200 of a line; steps and heartbeats, at most 14 and 50, come before too.
-        names = list(json.loads(self.line))
-        self.assertEqual(names[-1], "pods")
 
     def test_the_page_of_receipts_lists_them(self) -> None:
         page = (ROOT / "docs/receipt.md").read_text()

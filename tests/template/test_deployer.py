@@ -72,10 +72,6 @@ class TheDeployer(unittest.TestCase):
         self.assertEqual(len(allowed), len(set(allowed)), "each action stands once")
         self.assertEqual(set(allowed), {action for action in handlers() if not not_used(action)})
 
-    def test_every_exception_is_one(self) -> None:
-        for why, pattern in NOT_USED.items():
-            self.assertTrue(any(re.fullmatch(pattern, action) for action in handlers()), why)
-
     def test_may_pass_roles_to_lambda_alone(self) -> None:
         (statement,) = (one for one in statements().values() if "iam:PassRole" in one["Action"])
         self.assertEqual(statement["Action"], ["iam:PassRole"])
@@ -217,12 +213,6 @@ class TheGuard(unittest.TestCase):
             # The last is what tools/spillway enroll marks a group by.
             team = {"aws:TagKeys": ["team", "spillway/enrolled"], "aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/developer"}
             self.assertTrue(allows(("guard-scp",), action, resource, "developer", **team))
-
-    def test_and_the_enroller_likewise(self) -> None:
-        for one in POLICIES["enroller-policy"]["Statement"]:
-            for action in one["Action"]:
-                with self.subTest(statement=one["Sid"], action=action):
-                    self.assertEqual(one["Resource"] != "*", has_resources(action))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Karpenter's own module: the test bed takes the definitions of NodeClaim and NodePool from it, and builds nothing.
+// Karpenter's own module: the test bed takes the definition of NodeClaim from it, and builds nothing.
 module spillway.test/karpenter
 
 go 1.26.3

@@ -114,7 +114,7 @@ impl Announcer {
 
     /// Waits until so many events could not be delivered, for good; answers all of these.
     pub async fn until_undelivered(&self, events: usize) -> Result<Vec<Value>, BedError> {
-        let bodies = self.aws.messages(&self.undelivered, events, WAIT).await?;
+        let bodies = self.aws.messages(&self.undelivered, events, WAIT.as_secs()).await?;
         Ok(bodies.iter().map(|body| serde_json::from_str(body).unwrap_or_default()).collect())
     }
 }

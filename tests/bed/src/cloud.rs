@@ -84,7 +84,7 @@ pub(crate) async fn follow_instances(aws: Aws, clusters: Vec<Client>) -> std::co
     let mut since = 0;
     loop {
         let done: Result<(), BedError> = async {
-            let page = aws.changes(since, Duration::from_secs(20)).await?;
+            let page = aws.changes(since, 20).await?;
             for change in &page.changes {
                 for cluster in &clusters {
                     follow(cluster, change).await?;

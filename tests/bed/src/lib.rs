@@ -6,7 +6,7 @@
 //!
 //! * what a test uses: [`world`], its [`cluster`]s, [`nodes`] with their [`kubelet`]s and [`pods`] on the Kubernetes
 //!   side with their [`volumes`], [`aws`] for the cloud, [`life_like`] for a small cluster with something of everything, [`filler`] for a
-//!   large one, [`karpenter`] with its [`node_claim`]s, [`watch`] to wait;
+//!   large one, [`karpenter`], [`watch`] to wait;
 //! * what messages about drains go to: the [`announcer`] behind its queue, a [`webhook`], a [`forward_proxy`];
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
 //!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`faults`] lists what can go wrong with which,
@@ -38,7 +38,6 @@ pub mod lambda;
 mod layout;
 pub mod life_like;
 pub mod load;
-pub mod node_claim;
 pub mod nodes;
 pub mod pods;
 mod processes;

@@ -14,8 +14,8 @@ use crate::aws::{CapacityReservation, Instance, InstanceRequest};
 use crate::cluster::Cluster;
 use crate::error::BedError;
 use crate::filler;
+use crate::karpenter::{self, NodeClaim};
 use crate::kubelet::{self, Kubelet};
-use crate::node_claim::{self, NodeClaim};
 use crate::watch::{Objects, until};
 
 const WAIT: Duration = Duration::from_mins(1);
@@ -80,7 +80,7 @@ impl Cluster {
     #[must_use]
     pub fn instance_request(&self, options: &NodeOptions) -> InstanceRequest {
         let claim = options.node_claim.as_ref();
-        let mut tags = claim.map(|claim| node_claim::tags(claim, &self.cluster)).unwrap_or_default();
+        let mut tags = claim.map(|claim| karpenter::tags(claim, &self.cluster)).unwrap_or_default();
         tags.extend(options.tags.clone());
         InstanceRequest {
             cluster: options.cluster_tag.then(|| self.cluster.clone()),
@@ -99,7 +99,7 @@ impl Cluster {
         let client = self.admin();
         until_ready(&client, &node.name).await?;
         if let Some(claim) = &options.node_claim {
-            node_claim::register(&client, claim, &node.name, instance).await?;
+            karpenter::register(&client, claim, &node.name, instance).await?;
         }
         Ok(node)
     }
@@ -237,7 +237,7 @@ fn node(instance: &Instance, options: &NodeOptions) -> Node {
         .map(|(key, value)| (key.to_owned(), value.to_owned())),
     );
     if let Some(claim) = &options.node_claim {
-        labels.extend(node_claim::labels(claim, options.spot));
+        labels.extend(karpenter::labels(claim, options.spot));
     }
     labels.extend(options.labels.clone());
     let room = json!({"cpu": "2", "memory": "8Gi", "pods": options.pods.to_string()});
@@ -265,7 +265,7 @@ fn node(instance: &Instance, options: &NodeOptions) -> Node {
         node.status.get_or_insert_default().images = Some(images);
     }
     if let Some(claim) = &options.node_claim {
-        node_claim::tie(claim, &mut node.metadata);
+        node.metadata.owner_references = Some(vec![karpenter::owner(claim)]);
     }
     node
 }

@@ -13,7 +13,6 @@ from werkzeug.serving import make_server
 
 from bed_aws import announcing, rules, stack, sts
 from bed_aws.app import App
-from bed_aws.deliveries import Deliveries
 from bed_aws.eks import Cluster
 from bed_aws.functions import Functions
 from bed_aws.iam import Iam
@@ -46,12 +45,12 @@ def main() -> None:
     ruler = rules.install(rules.read(options.template), moto)
     iam = Iam(options.template, moto, options.rights)
     variables = stack.install(options.template, moto)
-    functions, deliveries = Functions(options.template), Deliveries(options.template, moto)
+    functions = Functions(options.template)
     access = options.dir / "access"
     access.mkdir()
-    state = State(moto, variables, functions, deliveries, announcing.read(options.template), iam, ruler, access, options.template)
+    state = State(moto, variables, functions, announcing.read(options.template), iam, ruler, access, options.template)
     for cluster in options.cluster:
-        # Its endpoint comes with /bed/clusters, when there is an API server.
+        # Its endpoint comes with `put_cluster`, when there is an API server.
         state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))
     tls = sts.Tls(options.region, options.dir)
     http = make_server("127.0.0.1", 0, App(state), threaded=True, request_handler=Handler)

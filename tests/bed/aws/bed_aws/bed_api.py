@@ -1,6 +1,7 @@
-"""The bed's own API under /bed/…: what a test sets up, sends, breaks and counts. JSON in, JSON out, errors as 4xx.
+"""The bed's own API: POST /bed/<call>, which a test sets up, sends, breaks and counts with. JSON in, JSON out, errors as 4xx.
 
-A body's fields are the parameters of the method that answers: one too many or too few is an error that names it.
+A body's fields are the parameters of the method that answers: one too many or too few is an error that names it. A field that is
+null is not given.
 """
 
 import inspect
@@ -11,16 +12,14 @@ from threading import Timer
 from typing import Any
 
 from werkzeug import Request, Response
-from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Map, Rule
 
-from bed_aws import deliveries, hooks, stack
+from bed_aws import hooks, stack
 from bed_aws.eks import Cluster, Override
 from bed_aws.errors import BedError
 from bed_aws.faults import Fault
 from bed_aws.hooks import Hook
 from bed_aws.instances import CapacityReservation, described
-from bed_aws.notices import Event, spot_interruption
+from bed_aws.notices import spot_interruption
 from bed_aws.state import State
 
 Json = dict[str, Any]
@@ -36,77 +35,76 @@ LEAVING = {
 class BedApi:
     def __init__(self, state: State) -> None:
         self._state = state
-        routes: list[tuple[str, str, Callable[..., Any]]] = [
-            ("POST", "/bed/credentials", self.post_credentials),
-            ("GET", "/bed/functions", state.functions.limits),
-            ("POST", "/bed/clusters", self.post_cluster),
-            ("GET", "/bed/clusters/<cluster>/entries", state.eks.entries),
-            ("DELETE", "/bed/clusters/<name>", state.eks.remove),
-            ("POST", "/bed/stacks", state.stacks.put),
-            ("DELETE", "/bed/stacks/<name>", state.stacks.delete),
-            ("GET", "/bed/left", self.get_left),
-            ("POST", "/bed/served", state.invocations.serve),
-            ("POST", "/bed/asked", state.invocations.take),
-            ("POST", "/bed/said", state.invocations.say),
-            ("POST", "/bed/overrides", self.post_override),
-            ("POST", "/bed/groups", self.post_group),
-            ("GET", "/bed/groups/<name>", state.autoscaling.described_group),
-            ("POST", "/bed/instances", self.post_instance),
-            ("GET", "/bed/instances/<instance_id>", state.autoscaling.described),
-            ("DELETE", "/bed/instances/<instance_id>", state.instances.terminate),
-            ("POST", "/bed/targets", state.targets.register),
-            ("DELETE", "/bed/targets/<instance_id>", state.targets.deregister),
-            ("POST", "/bed/notices", self.post_notice),
-            ("POST", "/bed/rules", state.bus.put_rule),
-            ("DELETE", "/bed/rules", state.bus.delete_rule),
-            ("POST", "/bed/rule-states", state.bus.switch_rule),
-            ("POST", "/bed/deliveries", self.post_deliveries),
-            ("GET", "/bed/events", state.notices.events),
-            ("GET", "/bed/schedules", state.scheduler.schedules),
-            ("GET", "/bed/variables", self.get_variables),
-            ("POST", "/bed/interrupt", self.post_interrupt),
-            ("POST", "/bed/moves", self.post_move),
-            ("POST", "/bed/states", self.post_state),
-            ("POST", "/bed/reboot", state.instances.reboot),
-            ("POST", "/bed/scheduled-events", state.instances.announce),
-            ("GET", "/bed/changes", self.get_changes),
-            ("POST", "/bed/pages", state.pages.put),
-            ("GET", "/bed/calls", state.journal.calls),
-            ("POST", "/bed/faults", self.post_fault),
-            ("DELETE", "/bed/faults", state.faults.clear),
-            ("POST", "/bed/limits", state.limits.put),
-            ("POST", "/bed/failures", state.failures.put),
-            ("GET", "/bed/failures", state.failures.all),
-            ("GET", "/bed/dead-letters", state.deliveries.dead_letters),
-            ("POST", "/bed/queues", state.queues.create),
-            ("POST", "/bed/mappings", state.queues.create_mapping),
-            ("POST", "/bed/messages", state.queues.send),
-            ("GET", "/bed/messages", state.queues.bodies),
-            ("POST", "/bed/messages/receive", state.queues.receive),
-            ("POST", "/bed/messages/settle", state.queues.settle),
-            ("POST", "/bed/announcers", state.announcing.deploy),
-            ("POST", "/bed/topics", state.sinks.topic),
-            ("GET", "/bed/topics", state.sinks.published),
-            ("POST", "/bed/parameters", state.sinks.parameter),
-            ("POST", "/bed/secrets", state.sinks.secret),
-            ("POST", "/bed/secrets/change", state.sinks.change_secret),
-        ]
-        self._routes = Map([Rule(path, methods=[method], endpoint=answer) for method, path, answer in routes])
+        self._calls: dict[str, Callable[..., Any]] = {
+            "credentials_of_function": self.credentials_of_function,
+            "limits_of_function": state.functions.limits,
+            "variables": lambda: state.stacks.variables,
+            "put_served": state.invocations.serve,
+            "asked": state.invocations.take,
+            "said": state.invocations.say,
+            "put_cluster": lambda **fields: state.eks.put(_call(Cluster, fields)),
+            "hide_cluster": state.eks.remove,
+            "override_endpoint": self.override_endpoint,
+            "access_entries": state.eks.entries,
+            "put_group": self.put_group,
+            "put_group_that_keeps": lambda **fields: self.put_group(**fields, keeps_abandoned=True),
+            "put_group_with_tags": self.put_group,
+            "group": state.autoscaling.described_group,
+            "launch": self.launch,
+            "instance": state.autoscaling.described,
+            "terminate_instance": state.instances.terminate,
+            "reboot": state.instances.reboot,
+            "change_state": lambda instance_id, states: state.instances.go_through(instance_id, *states),
+            "announce": state.instances.announce,
+            "changes": self.changes,
+            "register_target": state.targets.register,
+            "deregister_target": state.targets.deregister,
+            "interrupt_in": self.interrupt_in,
+            "move_past_hooks": self.move_past_hooks,
+            "send_notice": state.notices.put,
+            "take_deliveries": lambda sender: state.notices.take(sender, None, 0),
+            "await_deliveries": state.notices.take,
+            "events": state.notices.events,
+            "schedules": state.scheduler.schedules,
+            "put_rule": state.bus.put_rule,
+            "delete_rule": state.bus.delete_rule,
+            "switch_rule": state.bus.switch_rule,
+            "deploy_stack": state.stacks.put,
+            "delete_stack": state.stacks.delete,
+            "left": lambda: stack.left(state.moto),
+            "limit_pages": state.pages.put,
+            "calls": state.journal.calls,
+            "add_fault": lambda **fields: state.faults.add(_call(Fault, fields)),
+            "clear_faults": state.faults.clear,
+            "put_limit": state.limits.put,
+            "put_failure": state.failures.put,
+            "failures": state.failures.all,
+            "deploy_announcer": state.announcing.deploy,
+            "create_mapping": state.queues.create_mapping,
+            "receive": state.queues.receive,
+            "settle": state.queues.settle,
+            "messages": state.queues.bodies,
+            "put_queue": state.queues.create,
+            "send_messages": state.queues.send,
+            "create_topic": state.sinks.topic,
+            "published": state.sinks.published,
+            "put_parameter": state.sinks.parameter,
+            "put_secret": state.sinks.secret,
+            "change_secret": state.sinks.change_secret,
+        }
 
     def answer(self, request: Request) -> Response:
+        name = request.path.removeprefix("/bed/")
         try:
-            answer, in_path = self._routes.bind_to_environ(request.environ).match()
-            fields = {**request.args, **in_path, **_json_object(request.get_data())}
-            return _json(_call(answer, fields))
+            if name not in self._calls:
+                raise BedError(f"no call {name}", 404)
+            return _json(_call(self._calls[name], _json_object(request.get_data())))
         except BedError as error:
             return _json({"error": str(error)}, error.status)
-        except HTTPException as error:
-            return _json({"error": f"{request.method} {request.path}: {error.name}"}, error.code or 400)
 
-    def post_credentials(self, role: str, session: str, variables: dict[str, str] | None = None) -> Json:
-        """Of a function that has these variables."""
+    def credentials_of_function(self, role: str, session: str, variables: dict[str, str]) -> Json:
         given = self._state.credentials.assume(role, session)
-        self._state.iam.deploy(given.access_key_id, role, session, variables or {})
+        self._state.iam.deploy(given.access_key_id, role, session, variables)
         return {
             "access_key_id": given.access_key_id,
             "secret_access_key": given.secret_access_key,
@@ -114,20 +112,17 @@ class BedApi:
             "role_arn": given.role_arn,
         }
 
-    def post_cluster(self, **fields: Any) -> None:
-        self._state.eks.put(_call(Cluster, fields))
-
-    def post_override(
+    def override_endpoint(
         self, access_key_id: str, cluster: str, endpoint: str | None = None, ca: str | None = None
     ) -> None:
         self._state.eks.override(access_key_id, cluster, Override(endpoint, ca))
 
-    def post_group(
+    def put_group(
         self, name: str, hooks: list[Json], tags: dict[str, str] | None = None, keeps_abandoned: bool = False
     ) -> None:
         self._state.autoscaling.put_group(name, [_call(_hook, hook) for hook in hooks], tags or {}, keeps_abandoned)
 
-    def post_instance(
+    def launch(
         self,
         cluster: str | None = None,
         group: str | None = None,
@@ -149,22 +144,7 @@ class BedApi:
         delivered = self._state.autoscaling.launch(instance.id, joined, warm_pool) if joined is not None else []
         return {**described(instance), "delivered": delivered}
 
-    def post_notice(self, event: Event, refusals: list[Json] | None = None) -> Json:
-        """`refusals`: what Lambda answers EventBridge, until it takes the event."""
-        told = [_call(deliveries.refusal, one) for one in refusals or []]
-        return {"delivered": self._state.deliveries.deliver(self._state.notices.put(event), told)}
-
-    def post_deliveries(self, sender: str, most: int | None = None, wait_s: float = 0) -> Json:
-        """Of what a caller has put on the bus, by its key; or of what AWS has sent about an instance, by its id."""
-        return {"delivered": self._state.notices.take(sender, most, wait_s)}
-
-    def get_left(self) -> dict[str, list[str]]:
-        return stack.left(self._state.moto)
-
-    def get_variables(self) -> dict[str, str]:
-        return self._state.stacks.variables
-
-    def post_interrupt(self, instance_id: str, in_s: float = 120) -> Json:
+    def interrupt_in(self, instance_id: str, in_s: float) -> list[Json]:
         if self._state.instances.get(instance_id).lifecycle != "spot":
             raise BedError(f"{instance_id} is no spot instance: AWS interrupts no other", 409)
         # Started first: the two minutes do not wait for the notice to arrive. No hook holds a reclaimed instance.
@@ -172,27 +152,18 @@ class BedApi:
         reclaim.daemon = True
         reclaim.start()
         event = spot_interruption(self._state.moto.region, self._state.moto.account, instance_id)
-        return {"delivered": self._state.notices.put(event)}
+        return self._state.notices.put(event)
 
-    def post_move(self, instance_id: str, move: str) -> Json:
+    def move_past_hooks(self, instance_id: str, how: str) -> list[Json]:
         """Auto Scaling moves an instance, past the hooks of its group."""
-        if move == "launch from warm pool":
-            return {"delivered": self._state.autoscaling.launch_from_warm_pool(instance_id)}
-        if move not in LEAVING:
-            raise BedError(f"no move {move}; there are {', '.join(LEAVING)} and launch from warm pool")
-        return {"delivered": self._state.autoscaling.leave(instance_id, LEAVING[move])}
+        if how == "launch from warm pool":
+            return self._state.autoscaling.launch_from_warm_pool(instance_id)
+        return self._state.autoscaling.leave(instance_id, LEAVING[how])
 
-    def post_state(self, instance_id: str, states: list[str]) -> Json:
-        """EC2 takes an instance from state to state."""
-        return {"delivered": self._state.instances.go_through(instance_id, *states)}
-
-    def get_changes(self, since: str = "0", wait_s: str = "0") -> Json:
-        changes = self._state.instances.changes(int(since), float(wait_s))
+    def changes(self, since: int, wait_s: float) -> Json:
+        changes = self._state.instances.changes(since, wait_s)
         told = [{"what": change.what, **described(change.instance)} for change in changes]
-        return {"next": int(since) + len(changes), "changes": told}
-
-    def post_fault(self, **fields: Any) -> None:
-        self._state.faults.add(_call(Fault, fields))
+        return {"next": since + len(changes), "changes": told}
 
 
 def _hook(
@@ -212,7 +183,7 @@ def _hook(
 
 def _call(answer: Callable[..., Any], fields: Json) -> Any:
     try:
-        bound = inspect.signature(answer).bind(**fields)
+        bound = inspect.signature(answer).bind(**{name: value for name, value in fields.items() if value is not None})
     except TypeError as error:
         raise BedError(str(error)) from None
     try:

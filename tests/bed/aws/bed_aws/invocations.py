@@ -46,7 +46,7 @@ class Invocations:
             return {}
         return {"id": asked, "event": event}
 
-    def say(self, id: str, result: Any, failed: bool) -> None:
+    def say(self, id: str, failed: bool, result: Any = None) -> None:
         if id not in self._waiting:
             raise BedError(f"nobody waits for {id}", 404)
         self._waiting.pop(id).set_result({"result": result, "failed": failed})

@@ -37,11 +37,11 @@ class Queues:
         for body in bodies:
             self._moto.sqs.send_message(name, body)
 
-    def bodies(self, name: str, least: str = "0", wait_s: str = "0") -> list[str]:
+    def bodies(self, name: str, least: int = 0, wait_s: float = 0) -> list[str]:
         """Of the messages that anybody could receive, without taking them; waited for until there are so many."""
         queue = self._moto.sqs.get_queue(name)
         with queue._messages_lock:
-            queue._messages_lock.wait_for(lambda: len(queue.messages) >= int(least), float(wait_s))
+            queue._messages_lock.wait_for(lambda: len(queue.messages) >= least, wait_s)
             return [message.body for message in queue.messages]
 
     def receive(self, name: str, most: int, wait_s: float) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ from bed_aws.announcing import Announcing, Plan
 from bed_aws.autoscaling import AutoScaling
 from bed_aws.bus import Bus
 from bed_aws.credentials import Credentials
-from bed_aws.deliveries import Deliveries
 from bed_aws.eks import Eks
 from bed_aws.failures import Failures
 from bed_aws.faults import Faults
@@ -33,7 +32,6 @@ class State:
         moto: Moto,
         variables: dict[str, str],
         functions: Functions,
-        deliveries: Deliveries,
         announcing: Plan,
         iam: Iam,
         ruler: Ruler,
@@ -43,7 +41,6 @@ class State:
         """`access`: where the access entries of each cluster are written. `template`: what the stack's parts were made of."""
         self.moto = moto
         self.functions = functions
-        self.deliveries = deliveries
         self.credentials = Credentials(moto)
         self.iam = iam
         self.bus = Bus(moto)

@@ -17,7 +17,6 @@ from werkzeug.serving import make_server
 from bed_aws import announcing, rules, stack
 from bed_aws.__main__ import Handler
 from bed_aws.app import App
-from bed_aws.deliveries import Deliveries
 from bed_aws.functions import Functions
 from bed_aws.iam import Iam
 from bed_aws.moto_side import Moto
@@ -31,7 +30,6 @@ state = State(
     moto,
     stack.install(TEMPLATE, moto),
     Functions(TEMPLATE),
-    Deliveries(TEMPLATE, moto),
     announcing.read(TEMPLATE),
     Iam(TEMPLATE, moto),
     ruler,
@@ -47,7 +45,7 @@ class OnTheSide(unittest.TestCase):
 
     def setUp(self) -> None:
         self.session = self.id()[-60:]
-        self.credentials = bed("POST", "credentials", role="spillway-drain", session=self.session)
+        self.credentials = bed("credentials_of_function", role="spillway-drain", session=self.session, variables={})
         self.key = self.credentials["access_key_id"]
 
     def client(self, service: str, read_timeout: float = 60, **changed: str) -> Any:
@@ -61,14 +59,14 @@ class OnTheSide(unittest.TestCase):
 
     def about(self, instance_id: str) -> list[tuple[str, dict[str, Any]]]:
         """Rule and detail of what AWS has sent about an instance by itself."""
-        delivered = bed("POST", "deliveries", sender=instance_id)["delivered"]
+        delivered = bed("take_deliveries", sender=instance_id)
         return [(one["rule"], one["event"]["detail"]) for one in delivered]
 
     def instance(self, *hooks: dict[str, Any], **fields: Any) -> str:
         """An instance of a group of its own that has these hooks."""
         group = self.id().rpartition(".")[2]
-        bed("POST", "groups", name=group, hooks=list(hooks))
-        return bed("POST", "instances", group=group, **fields)["instance_id"]
+        bed("put_group", name=group, hooks=list(hooks))
+        return bed("launch", group=group, **fields)["instance_id"]
 
 
 class Refused(Exception):
@@ -76,8 +74,8 @@ class Refused(Exception):
         super().__init__(f"{status}: {error}")
 
 
-def bed(method: str, path: str, **body: Any) -> Any:
-    request = urllib.request.Request(f"{URL}/bed/{path}", json.dumps(body).encode() if body else None, method=method)
+def bed(call: str, **fields: Any) -> Any:
+    request = urllib.request.Request(f"{URL}/bed/{call}", json.dumps(fields).encode())
     try:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
@@ -87,14 +85,14 @@ def bed(method: str, path: str, **body: Any) -> Any:
 
 
 def move(instance_id: str, move: str = "terminate") -> list[dict[str, Any]]:
-    return bed("POST", "moves", instance_id=instance_id, move=move)["delivered"]
+    return bed("move_past_hooks", instance_id=instance_id, how=move)
 
 
 def until_gone(instance_id: str) -> None:
     """Waits for the instance in the list of those that went; fails after ten seconds."""
     since, deadline = 0, time.monotonic() + 10
     while time.monotonic() < deadline:
-        page = bed("GET", f"changes?since={since}&wait_s=1")
+        page = bed("changes", since=since, wait_s=1)
         if (instance_id, "terminated") in [(change["instance_id"], change["what"]) for change in page["changes"]]:
             return
         since = page["next"]

@@ -48,20 +48,6 @@ class TheRoles(unittest.TestCase):
         self.assertEqual(caught.exception.code, code)
         self.assertIn(f"is not authorized to perform: {service}:", caught.exception.message.replace("iam:", "scheduler:"))
 
-    def test_what_a_drain_calls_is_allowed(self) -> None:
-        self.call("ec2", "DescribeInstances")
-        self.call("autoscaling", "CompleteLifecycleAction", AutoScalingGroupName="group")
-        self.call("eks", "DescribeCluster", path="/clusters/prod")
-        self.call("events", "PutEvents", Entries=[{"Source": "spillway", "DetailType": "Spillway Receipt"}])
-        self.call("lambda", "Invoke", path="/2015-03-31/functions/drain-1/invocations")
-        self.call(
-            "scheduler",
-            "CreateSchedule",
-            path="/schedules/i-1.maintenance",
-            GroupName="spillway-Schedules",
-            Target={"RoleArn": f"arn:aws:iam::{moto.account}:role/spillway-SchedulesRole"},
-        )
-
     def test_what_goes_beyond_it_is_denied_in_the_services_own_words(self) -> None:
         self.assert_denied("UnauthorizedOperation", "ec2", "DescribeInstances", region="eu-west-1")
         self.assert_denied("AccessDenied", "autoscaling", "DescribeTags")
@@ -73,10 +59,6 @@ class TheRoles(unittest.TestCase):
         self.assert_denied("AccessDeniedException", "scheduler", "DeleteSchedule", path="/schedules/i-1", GroupName="default")
         another = {"RoleArn": f"arn:aws:iam::{moto.account}:role/admin"}
         self.assert_denied("AccessDeniedException", "scheduler", "CreateSchedule", **group, Target=another)
-
-    def test_a_right_that_hangs_on_a_setting_comes_with_it(self) -> None:
-        self.deploy(SPILLWAY_MANAGED_TAG="team=shop", SPILLWAY_CLUSTERS="prod", SPILLWAY_DRAIN_ON="spot")
-        self.call("autoscaling", "DescribeTags")
 
     def test_only_the_clusters_that_are_named_are_described_and_the_one_that_the_doctor_asks_for(self) -> None:
         self.deploy(SPILLWAY_CLUSTERS="prod, test")
@@ -94,14 +76,6 @@ class TheRoles(unittest.TestCase):
             self.call("autoscaling", call, AutoScalingGroupName="prod-nodes")
             for group in ("other-nodes", "untagged"):
                 self.assert_denied("AccessDenied", "autoscaling", call, AutoScalingGroupName=group)
-
-    def test_the_announcer_may_what_its_sinks_need(self) -> None:
-        topic = f"arn:aws:sns:{WHERE}:drains"
-        self.deploy("spillway-announcer", SPILLWAY_TOPIC_ARN=topic, SPILLWAY_WEBHOOK="/a/b")
-        self.call("sns", "Publish", TopicArn=topic)
-        self.call("ssm", "GetParameter", Name="/a/b", WithDecryption=True)
-        self.assert_denied("AuthorizationError", "sns", "Publish", TopicArn=f"{topic}-2")
-        self.assert_denied("AccessDeniedException", "ssm", "GetParameter", Name="/a/c")
 
     def test_scheduler_may_invoke_the_function_of_its_stack_and_no_other(self) -> None:
         key, function = self.caller.access_key_id, f"arn:aws:lambda:{WHERE}:function:"

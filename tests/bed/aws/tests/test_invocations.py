@@ -14,21 +14,12 @@ class Invocations(OnTheSide):
         return int(answer["StatusCode"])
 
     def queued(self) -> list[dict[str, Any]]:
-        return bed("POST", "deliveries", sender=self.key)["delivered"]
+        return bed("take_deliveries", sender=self.key)
 
     def assert_refused(self, code: str, **asked: Any) -> None:
         with self.assertRaises(ClientError) as caught:
             self.invoke(**asked)
         self.assertEqual(caught.exception.response["Error"]["Code"], code)
-        self.assertEqual(self.queued(), [])
-
-    def test_what_is_asked_for_waits_for_the_function_as_it_was_sent(self) -> None:
-        self.assertEqual(self.invoke(payload=json.dumps({"own": {"n": 1}}).encode()), 202)
-        self.assertEqual(self.queued(), [{"rule": "Invoke", "event": {"own": {"n": 1}}}])
-        self.assertEqual(self.queued(), [])
-
-    def test_a_dry_run_is_answered_and_queues_nothing(self) -> None:
-        self.assertEqual(self.invoke(how="DryRun"), 204)
         self.assertEqual(self.queued(), [])
 
     def test_there_is_no_function_but_the_one_that_asks(self) -> None:

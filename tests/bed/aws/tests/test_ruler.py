@@ -1,9 +1,7 @@
 """The matcher of event patterns: what passes a pattern, and which are none."""
 
 import unittest
-from concurrent.futures import ThreadPoolExecutor
 
-import jpype
 
 from bed_aws.ruler import PatternError, Ruler
 
@@ -27,11 +25,3 @@ class TheRuler(unittest.TestCase):
             with self.subTest(pattern=pattern), self.assertRaises(PatternError) as refused:
                 Ruler({"Fine": {"source": ["aws.ec2"]}, "Wrong": pattern})
             self.assertEqual(str(refused.exception), f"the pattern of Wrong: {why}")
-
-    def test_threads_that_have_ended_leave_nothing_in_the_jvm(self) -> None:
-        ruler = Ruler({"a": {"source": ["aws.ec2"]}})
-        before = jpype.java.lang.Thread.activeCount()
-        for _ in range(20):
-            with ThreadPoolExecutor(1) as pool:
-                self.assertEqual(pool.submit(ruler.rules_for, {"source": "aws.ec2"}).result(), ["a"])
-        self.assertEqual(jpype.java.lang.Thread.activeCount(), before)

@@ -26,7 +26,7 @@ class Schedules(OnTheSide):
         self.scheduler = self.client("scheduler")
         self.name = self.id().rpartition(".")[2][-60:]
         self.function = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.session}"
-        self.group, self.role, self.failures = bed("GET", "variables")["SCHEDULES"].split()
+        self.group, self.role, self.failures = bed("variables")["SCHEDULES"].split()
 
     def asked(self, expression: str, target: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
         whole = {
@@ -49,10 +49,10 @@ class Schedules(OnTheSide):
         self.scheduler.create_schedule(**self.asked(expression, **fields))
 
     def wait(self) -> list[dict[str, Any]]:
-        return bed("POST", "deliveries", sender=self.key, wait_s=10)["delivered"]
+        return bed("await_deliveries", sender=self.key, most=1, wait_s=10)
 
     def kept(self) -> list[dict[str, Any]]:
-        return bed("GET", f"schedules?access_key_id={self.key}")
+        return bed("schedules", access_key_id=self.key)
 
     def assert_refused(self, code: str, message: str, call: Any, *args: Any, **fields: Any) -> None:
         with self.assertRaises(ClientError) as caught:
@@ -60,47 +60,6 @@ class Schedules(OnTheSide):
         error = caught.exception.response["Error"]
         self.assertEqual(error["Code"], code)
         self.assertIn(message, error["Message"])
-
-    def test_what_is_due_invokes_its_function_and_the_schedule_is_gone(self) -> None:
-        due = in_(1)
-        self.create(at(due))
-        [kept] = self.kept()
-        self.assertEqual((kept["name"], kept["at"], kept["input"]), (self.name, f"{due:%Y-%m-%dT%H:%M:%SZ}", DETAIL))
-        self.assertEqual(bed("POST", "deliveries", sender=self.key)["delivered"], [])
-        [delivery] = self.wait()
-        self.assertEqual(delivery, {"rule": "Invoke", "event": DETAIL})
-        self.assertGreaterEqual(datetime.now(UTC), due)
-        self.assertEqual(self.kept(), [])
-        name = {"Name": self.name, "GroupName": self.group}
-        self.assert_refused("ResourceNotFoundException", "does not exist", self.scheduler.get_schedule, **name)
-
-    def test_one_of_another_function_fires_into_nothing(self) -> None:
-        self.create(at(in_(1)), target={"Arn": self.function + "-2"})
-        self.name += "-2"
-        self.create(at(in_(2)), target={"Input": '{"second": true}'})
-        self.assertEqual([delivery["event"] for delivery in self.wait()], [{"second": True}])
-
-    def test_an_update_moves_it(self) -> None:
-        self.create(at(in_(3600)))
-        self.scheduler.update_schedule(**self.asked(at(in_(1)), target={"Input": '{"moved": true}'}))
-        [delivery] = self.wait()
-        self.assertEqual(delivery["event"], {"moved": True})
-        self.assertEqual(self.kept(), [])
-
-    def test_one_that_is_deleted_does_not_fire(self) -> None:
-        self.create(at(in_(1)))
-        self.scheduler.delete_schedule(Name=self.name, GroupName=self.group)
-        self.name += "-2"
-        self.create(at(in_(2)), target={"Input": '{"second": true}'})
-        self.assertEqual([delivery["event"] for delivery in self.wait()], [{"second": True}])
-
-    def test_one_that_is_not_deleted_after_completion_stays_and_fires_once(self) -> None:
-        self.create(at(in_(1)), ActionAfterCompletion="NONE")
-        self.assertEqual(len(self.wait()), 1)
-        self.assertEqual(len(self.kept()), 1)
-        self.name += "-2"
-        self.create(at(in_(1)), target={"Input": '{"second": true}'})
-        self.assertEqual([delivery["event"] for delivery in self.wait()], [{"second": True}])
 
     def test_a_second_schedule_of_the_name_is_a_conflict_unless_it_is_the_same_request(self) -> None:
         self.create(at(in_(3600)), ClientToken="t-1")
@@ -142,15 +101,3 @@ class Schedules(OnTheSide):
         for role in (moto_role, f"arn:aws:iam::{ACCOUNT}:role/nobody"):
             message = "must allow AWS EventBridge Scheduler to assume the role"
             self.assert_refused("ValidationException", message, self.create, at(in_(3600)), target={"RoleArn": role})
-
-    def test_the_calls_are_in_the_journal(self) -> None:
-        self.create(at(in_(3600)))
-        [call] = bed("GET", f"calls?access_key_id={self.key}")
-        self.assertEqual((call["service"], call["action"], call["status"]), ("scheduler", "CreateSchedule", 200))
-
-
-class Variables(OnTheSide):
-    def test_the_function_is_told_what_its_stack_has_and_nothing_else(self) -> None:
-        role = f"arn:aws:iam::{ACCOUNT}:role/spillway-ScheduleRole"
-        failures = f"arn:aws:sqs:{REGION}:{ACCOUNT}:spillway-Failures"
-        self.assertEqual(bed("GET", "variables"), {"SCHEDULES": f"spillway-Schedules {role} {failures}"})

@@ -14,7 +14,6 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from bed_aws import sts
-from bed_aws.faults import Fault
 from tests.side import REGION, OnTheSide, state, temporary_folder
 
 HOST = "sts.us-east-1.amazonaws.com"
@@ -75,13 +74,6 @@ class Sts(OnTheSide):
                 self.ask(url)
             else:
                 self.assert_refused("SignatureDoesNotMatch", url)
-
-    def test_a_fault_refuses_the_tokens_of_its_caller_alone(self) -> None:
-        state.faults.add(Fault("ASIAOTHER", "sts", "GetCallerIdentity", status=403, code="ExpiredToken"))
-        self.ask(self.presigned())
-        state.faults.add(Fault(self.key, "sts", "GetCallerIdentity", status=403, code="ExpiredToken"))
-        self.addCleanup(state.faults.clear, self.key)
-        self.assert_refused("ExpiredToken", self.presigned())
 
     def test_no_other_host_is_reached(self) -> None:
         for host in ("example.com", "sts.us-east-1.amazonaws.com.example.com", "ec2.us-east-1.amazonaws.com"):

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What STS gave for a role.
@@ -33,27 +33,16 @@ pub(crate) struct FunctionLimits {
     pub(crate) reserved_concurrency: Option<usize>,
 }
 
-/// What Lambda answers when EventBridge hands it an event, until the event is so old.
-#[derive(Debug, Clone, Serialize)]
-pub struct Refusal {
-    pub status: u16,
-    pub message: String,
-    /// For ever, if there is none.
-    #[serde(rename = "until_s", skip_serializing_if = "Option::is_none", serialize_with = "in_seconds")]
-    pub until: Option<Duration>,
-}
-
-#[expect(clippy::ref_option, reason = "serde hands it over so")]
-fn in_seconds<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    duration.map(|duration| duration.as_secs_f64()).serialize(serializer)
-}
-
-/// An event that EventBridge could not hand over.
-#[derive(Debug, Clone, Deserialize)]
-pub struct DeadLetter {
-    pub event: Value,
-    /// Why, and which rule's it is.
-    pub attributes: BTreeMap<String, String>,
+/// What the template has around the function that sends messages, made for one test.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AnnouncerStack {
+    pub(crate) queue: String,
+    pub(crate) undelivered: String,
+    pub(crate) batch_size: usize,
+    pub(crate) window_s: f64,
+    pub(crate) timeout_s: u64,
+    /// The function's settings.
+    pub(crate) variables: BTreeMap<String, String>,
 }
 
 /// A lifecycle hook of an Auto Scaling group.
@@ -63,13 +52,10 @@ pub struct Hook {
     pub transition: String,
     pub heartbeat_timeout_s: u32,
     pub default_result: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<String>,
     /// How long it waits in all; AWS calculates it from the heartbeat timeout.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub global_timeout_s: Option<u32>,
     /// A queue or topic that hears of it beside the event bus, by its ARN. Nothing is sent there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub notifies: Option<String>,
 }
 
@@ -111,20 +97,15 @@ impl Hook {
 #[serde(default)]
 pub struct InstanceRequest {
     /// Tags the instance as this cluster's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Into the group's warm pool, not into service.
     pub warm_pool: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     pub spot: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_reservation: Option<CapacityReservation>,
     pub tags: BTreeMap<String, String>,
     /// `ip` or `resource`: which form the private DNS name has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name_form: Option<String>,
 }
 
@@ -142,7 +123,6 @@ pub struct Instance {
 pub struct CapacityReservation {
     pub id: String,
     /// The instance's lifecycle in EC2's words: `capacity-block` or `interruptible-capacity-reservation`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<String>,
 }
 
@@ -258,16 +238,11 @@ pub struct Fault {
     pub action: String,
     /// How often; -1 is always.
     pub times: i32,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Drops the connection instead of answering.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reset: bool,
 }
 

@@ -66,7 +66,7 @@ impl Poller {
     }
 
     async fn receive(&self, most: usize, wait: Duration) -> Result<Vec<Value>, BedError> {
-        self.aws.receive(&self.queue, most.min(RECEIVED_AT_ONCE), wait).await
+        self.aws.receive(&self.queue, most.min(RECEIVED_AT_ONCE), wait.as_secs_f64()).await
     }
 }
 

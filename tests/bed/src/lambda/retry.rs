@@ -94,12 +94,6 @@ mod tests {
     }
 
     #[test]
-    fn who_is_throttled_waits_twice_as_long_each_time_up_to_five_minutes() {
-        let waits = [1, 2, 3, 9, 10, 100].map(|times| after(0, Attempt::Throttled { times }));
-        assert_eq!(waits, [1, 2, 4, 256, 300, 300].map(again));
-    }
-
-    #[test]
     fn what_would_be_too_old_by_then_is_given_up() {
         assert_eq!(after(540, Attempt::Failed { times: 1 }), again(60));
         for latest in [Attempt::Failed { times: 1 }, Attempt::Throttled { times: 7 }] {
@@ -107,10 +101,5 @@ mod tests {
         }
         // Whose attempts are used up is not asked for its age.
         assert_eq!(after(900, Attempt::Failed { times: 3 }), Next::GivenUp(Condition::RetriesExhausted));
-    }
-
-    #[test]
-    fn a_function_that_is_switched_off_gets_no_event_whatever_its_age() {
-        assert_eq!(after(0, Attempt::SwitchedOff), Next::GivenUp(Condition::ZeroReservedConcurrency));
     }
 }

@@ -5,29 +5,19 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use spillway_bed::NodeOptions;
-use spillway_bed::aws::{DeadLetter, Hook, Refusal};
+use spillway_bed::aws::Hook;
 use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::chance::swap_neighbours;
-use spillway_e2e::{Stage, fates, receipt, sample, spot_notice, the_one};
+use spillway_e2e::{Stage, fates, receipt, sample, spot_notice};
 
 const PODS: u32 = 2;
 const SPOT: Duration = Duration::from_secs(120);
 
-fn throttled(until: Option<Duration>) -> Refusal {
-    Refusal { status: 429, message: "Rate exceeded".to_owned(), until }
-}
-
 /// A spot notice that EC2 gave so long ago.
 fn given_ago(stage: &Stage, seconds: i64) -> Value {
     spot_notice(&stage.node.instance_id, Timestamp::now() - SignedDuration::from_secs(seconds))
-}
-
-async fn dead_letters(stage: &Stage, notice: &Value) -> Vec<DeadLetter> {
-    let mut letters = stage.world.aws_side().dead_letters().await.expect("the failure queue");
-    letters.retain(|letter| letter.event["id"] == notice["id"]);
-    letters
 }
 
 /// As the template says: the first retry is worth a try for a spot notice.
@@ -113,53 +103,6 @@ async fn a_notice_that_finds_no_free_execution_in_the_templates_hour_is_kept() {
     let waited: Duration = delivery.waits.iter().sum();
     let hour = Duration::from_hours(1);
     assert!(waited <= hour && waited + Duration::from_mins(6) > hour, "{waited:?}");
-}
-
-#[tokio::test]
-async fn a_notice_that_lambda_refuses_eventbridge_for_half_its_time_still_drains_the_node() {
-    let stage = Stage::set("late-over-the-bus").await;
-    stage.deploy("web", PODS, PodShape::default()).await;
-    let notice = given_ago(&stage, 60);
-    let refused = throttled(Some(Duration::from_secs(60)));
-
-    let delivered = stage.world.aws_side().send_refused_notice(&notice, &[refused]).await.expect("the bus takes it");
-
-    let outcome = stage.lambda.invoke(the_one(delivered)).await;
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!(answer["ending"], "drained", "{answer:#}");
-    assert_eq!(fates(answer)["clean"], PODS as usize, "{answer:#}");
-    assert!(dead_letters(&stage, &notice).await.is_empty());
-}
-
-/// The template's ages: what is past them is of no use to a drain, and somebody is to hear of it.
-#[tokio::test]
-async fn a_notice_that_cannot_be_handed_over_in_its_time_is_kept_with_the_reason() {
-    let stage = Stage::set("never-over-the-bus").await;
-    let minute = Some(Duration::from_secs(60));
-    let refused = |status: u16| Refusal { status, message: format!("Lambda says {status}"), until: None };
-    for (name, refusals, why) in [
-        ("throttled", vec![throttled(None)], ("THROTTLING", "Rate exceeded", Some("MaximumEventAgeInSeconds"), "6")),
-        (
-            "failing",
-            vec![throttled(minute), refused(500)],
-            ("ERROR_FROM_TARGET", "Lambda says 500", Some("MaximumEventAgeInSeconds"), "6"),
-        ),
-        ("forbidden", vec![refused(403)], ("NO_PERMISSIONS", "Lambda says 403", None, "0")),
-    ] {
-        let mut notice = given_ago(&stage, 0);
-        notice["id"] = json!(format!("never-over-the-bus-{name}"));
-
-        let delivered = stage.world.aws_side().send_refused_notice(&notice, &refusals).await.expect("the bus takes it");
-
-        assert!(delivered.is_empty(), "{delivered:?}");
-        let [letter] = &dead_letters(&stage, &notice).await[..] else { panic!("{name}: one dead letter") };
-        let told = |attribute: &str| letter.attributes.get(attribute).map(String::as_str);
-        assert!(told("RULE_ARN").is_some_and(|rule| rule.ends_with("DrainInterruption")), "{letter:?}");
-        let (code, message, exhausted, retries) = why;
-        assert_eq!((told("ERROR_CODE"), told("ERROR_MESSAGE")), (Some(code), Some(message)), "{letter:?}");
-        assert_eq!((told("EXHAUSTED_RETRY_CONDITION"), told("RETRY_ATTEMPTS")), (exhausted, Some(retries)));
-    }
-    assert!(stage.is_untouched().await);
 }
 
 /// All that AWS says of an instance that it takes away, in whatever order and however often.
