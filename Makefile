@@ -29,7 +29,7 @@ END_TO_END := $(SIDE_BY_SIDE) test-load
 # Each variable that was given, as an option: RUNS=3 as --runs "3".
 given = $(foreach name,$(1),$(if $($(name)),--$(shell tr A-Z_ a-z- <<<$(name)) "$($(name))"))
 
-.PHONY: help demo bed doctor bench simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
+.PHONY: help demo bed doctor bench simulate fuzz night mutants test test-oldest test-arm64 lint ci build release clean
 .PHONY: bed-setup ready need venv control-plane own-clone programs tests packaged test-python test-rust test-release $(END_TO_END)
 
 ##@ Try it
@@ -53,6 +53,9 @@ simulate: need own-clone ## many worlds in memory, each drawn from a seed: SEEDS
 
 fuzz: need own-clone ## inputs for each parser, guided by what its code does with them (TARGET=notices, FOR=seconds or RUNS=n)
 	@RUNS=$(RUNS) FOR=$(or $(FOR),60) scripts/fuzz $(TARGET)
+
+night: need ## all that is too long or too random for `make test`, and a page about it (PARTS="worlds faults stalls oldest storm fuzz mutants")
+	@scripts/night $(PARTS)
 
 mutants: need ## changes in the pure code that no test notices (PACKAGE=spillway-notice, SHARD=0/8)
 	@scripts/mutants $(call given,PACKAGE SHARD)

@@ -5,10 +5,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use spillway_bed::BedError;
 use spillway_bed::audit::AuditLog;
 
 const USER: &str = "arn:aws:sts::123456789012:assumed-role/spillway-drain/one";

@@ -10,15 +10,40 @@ use super::{Counts, EXCUSED, SOMETIMES, plan_of, run, run_kept, run_plan};
 
 /// How many seeds `make test` runs, in a minute and a half on two cores: a dev build takes 80 ms of processor time for each. A
 /// night runs a million.
-const SEEDS: u64 = 2000;
+const SEEDS: u64 = 2_000;
 /// Plans that have failed once, each with its seed: the first line of its history.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kept");
 /// How many seeds may fail until it is enough.
 const MOST_FAILURES: usize = 20;
-/// Of so many seeds one may need an excuse, of each kind.
-const ONE_EXCUSED_OF: u64 = 40;
-/// In so many seeds all happens that happens sometimes.
+/// In so many seeds all happens that happens sometimes; in fewer, all but what is rare.
 const ENOUGH: usize = 10_000;
+/// What happens less than ten times in 2,000 seeds.
+const RARE: [&str; 3] = ["answer replaced", "answer unauthorized", "hook failed"];
+/// How many of 10,000 worlds may need an excuse: three times what 200,000 worlds needed.
+const MOST_EXCUSED: [(&str, u64); 12] = [
+    ("a Job is not told in an outage of the API server", 250),
+    ("a hook expires in a cluster that lets nobody in", 40),
+    ("a hook expires in an outage of AWS", 270),
+    ("a hook expires whose drain was killed", 500),
+    ("claimed after it was given back", 20),
+    ("completed again in an outage of AWS", 70),
+    ("completed as a hook without a node", 40),
+    ("invocations that multiply", 5),
+    ("left in a cluster that lets nobody in", 15),
+    ("left on a node whose name nobody can guess", 200),
+    ("lost in an outage of the API server", 12),
+    ("volumes not awaited where somebody is denied", 2),
+];
+/// Excuses that 200,000 worlds did not need.
+const MOST_OF_OTHERS: u64 = 2;
+/// Chance in a small sample.
+const BY_CHANCE: u64 = 3;
+
+/// Whether more worlds needed an excuse than its bound allows.
+fn is_excused_too_often(excuse: &str, count: u64, seeds: u64) -> bool {
+    let most = MOST_EXCUSED.iter().find(|(known, _)| *known == excuse).map_or(MOST_OF_OTHERS, |(_, most)| *most);
+    count > BY_CHANCE + most * seeds / 10_000
+}
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().expect("it is a number"))
@@ -63,12 +88,13 @@ fn check(seeds: &[u64]) {
     let told =
         failed.iter().map(|(seed, broken)| format!("seed {seed} breaks what must hold:\n  {}", broken.join("\n  ")));
     assert!(failed.is_empty(), "{}", told.collect::<Vec<_>>().join("\n"));
-    let most_excused = 1 + seeds.len() as u64 / ONE_EXCUSED_OF;
-    let never: Vec<_> = seen.iter().filter(|(_, count)| **count == 0).map(|(what, _)| what).collect();
-    assert!(seeds.len() < ENOUGH || never.is_empty(), "never in {} seeds: {never:?}", seeds.len());
+    let is_to_happen = |what: &str| seeds.len() >= ENOUGH || (seeds.len() as u64 >= SEEDS && !RARE.contains(&what));
+    let never: Vec<_> = seen.iter().filter(|(what, count)| **count == 0 && is_to_happen(what)).collect();
+    assert!(never.is_empty(), "never in {} seeds: {never:?}", seeds.len());
+    let excuses = seen.iter().filter_map(|(what, count)| Some((what.strip_prefix(EXCUSED)?, *count)));
     let often: Vec<_> =
-        seen.iter().filter(|(what, count)| what.starts_with(EXCUSED) && **count > most_excused).collect();
-    assert!(often.is_empty(), "excused more often than once in {ONE_EXCUSED_OF} seeds: {often:?}");
+        excuses.filter(|(excuse, count)| is_excused_too_often(excuse, *count, seeds.len() as u64)).collect();
+    assert!(often.is_empty(), "excused more often in {} seeds than their bounds allow: {often:?}", seeds.len());
 }
 
 #[test]

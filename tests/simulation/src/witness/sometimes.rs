@@ -1,5 +1,5 @@
-//! Counts what has happened: where nothing happens, no invariant is broken. A run of ten thousand seeds in which one of `SOMETIMES`
-//! never happens fails.
+//! Counts what has happened: where nothing happens, no invariant is broken. A run of two thousand seeds in which one of `SOMETIMES`
+//! never happens fails, but for what is rare; and so does one of ten thousand.
 
 use std::collections::{BTreeMap, BTreeSet};
 
