@@ -2,11 +2,9 @@
 //!
 //! It is the counter of requests that nobody can talk out of anything: the API server wrote it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -43,20 +41,13 @@ pub struct Request {
     pub done: Option<Timestamp>,
 }
 
-/// Whose requests.
-#[derive(Debug, Clone)]
-enum Filter {
-    User(String),
-    UserAgent(String),
-}
-
 /// The requests of one user, read as they come.
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     path: PathBuf,
-    filter: Filter,
-    /// How far each file is read, by what it is and not by its name: rotation renames.
-    read: HashMap<(u64, u64), u64>,
+    user: String,
+    /// How far the file is read.
+    read: u64,
     requests: BTreeMap<String, Request>,
 }
 
@@ -64,7 +55,7 @@ impl AuditLog {
     /// The requests whose user name ends with this, such as `assumed-role/spillway-drain/<session>`.
     #[must_use]
     pub fn of_user(path: &Path, user: &str) -> Self {
-        Self::new(path, Filter::User(user.to_owned()))
+        Self { path: path.to_owned(), user: user.to_owned(), read: 0, requests: BTreeMap::new() }
     }
 
     /// The requests of such a user from now on: what the log holds by now, which may be much, is not read.
@@ -72,16 +63,6 @@ impl AuditLog {
         let mut log = Self::of_user(path, user);
         log.skip().map_err(BedError::io(format!("read {}", path.display())))?;
         Ok(log)
-    }
-
-    /// The requests whose user agent contains this.
-    #[must_use]
-    pub fn of_user_agent(path: &Path, user_agent: &str) -> Self {
-        Self::new(path, Filter::UserAgent(user_agent.to_owned()))
-    }
-
-    fn new(path: &Path, filter: Filter) -> Self {
-        Self { path: path.to_owned(), filter, read: HashMap::new(), requests: BTreeMap::new() }
     }
 
     /// All requests so far, in the order in which the API server received them.
@@ -121,42 +102,27 @@ impl AuditLog {
     /// Takes the log's whole lines for read.
     fn skip(&mut self) -> io::Result<()> {
         let mut file = File::open(&self.path)?;
-        let metadata = file.metadata()?;
-        let tail = metadata.len().saturating_sub(LONGEST_LINE);
+        let tail = file.metadata()?.len().saturating_sub(LONGEST_LINE);
         file.seek(SeekFrom::Start(tail))?;
         let mut last = Vec::new();
         file.take(LONGEST_LINE).read_to_end(&mut last)?;
-        let whole = last.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| tail + end as u64 + 1);
-        self.read.insert((metadata.dev(), metadata.ino()), whole);
+        self.read = last.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| tail + end as u64 + 1);
         Ok(())
     }
 
+    /// Reads what the file holds beyond what was read of it, up to the last whole line.
     fn read_on(&mut self) -> io::Result<()> {
-        let mut files = rotated(&self.path)?;
-        files.push(self.path.clone());
-        for file in files {
-            match File::open(&file) {
-                Ok(file) => self.read_file(file)?,
-                // Rotated since, and found under its new name next time; or nothing is logged yet.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads what one file holds beyond what was read of it, up to the last whole line.
-    fn read_file(&mut self, mut file: File) -> io::Result<()> {
-        let metadata = file.metadata()?;
-        let offset = self.read.entry((metadata.dev(), metadata.ino())).or_default();
-        if metadata.len() <= *offset {
-            return Ok(());
-        }
-        file.seek(SeekFrom::Start(*offset))?;
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            // Nothing is logged yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        file.seek(SeekFrom::Start(self.read))?;
         let mut unread = Vec::new();
         file.read_to_end(&mut unread)?;
         let whole = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        *offset += whole as u64;
+        self.read += whole as u64;
         for line in String::from_utf8_lossy(&unread[..whole]).lines() {
             self.take(line)?;
         }
@@ -165,40 +131,17 @@ impl AuditLog {
 
     fn take(&mut self, line: &str) -> io::Result<()> {
         // Most lines are other users': looking for the text spares parsing them.
-        let (Filter::User(text) | Filter::UserAgent(text)) = &self.filter;
-        if !line.contains(text.as_str()) {
+        if !line.contains(&self.user) {
             return Ok(());
         }
         let event: AuditEvent = serde_json::from_str(line)?;
-        let is_wanted = match &self.filter {
-            // To the end: one session's name may be the beginning of another's.
-            Filter::User(user) => event.user.username.ends_with(user),
-            Filter::UserAgent(part) => event.user_agent.contains(part),
-        };
-        if is_wanted {
+        // To the end: one session's name may be the beginning of another's.
+        if event.user.username.ends_with(&self.user) {
             let id = event.audit_id.clone();
             event.note_in(self.requests.entry(id));
         }
         Ok(())
     }
-}
-
-/// `audit.log` becomes `audit-2026-11-21T09-30-00.000.log`; the names sort by age.
-fn rotated(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
-    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-    let is_rotated =
-        |name: &str| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('-')) && name.ends_with(extension);
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name().to_str().is_some_and(is_rotated) {
-            files.push(entry.path());
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 impl Request {

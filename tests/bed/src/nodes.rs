@@ -156,17 +156,6 @@ pub async fn until_cordon_is_seen(client: &Client, name: &str) -> Result<(), Bed
     until_one(client, name, "to have the cordon's taint", |node| has_taint(node, &["unschedulable"])).await
 }
 
-/// Waits until the node has that annotation, and its value is as wanted.
-pub async fn until_annotated(
-    client: &Client,
-    name: &str,
-    annotation: &str,
-    is_wanted: impl Fn(&str) -> bool,
-) -> Result<(), BedError> {
-    let holds = |node: &Node| node.annotations().get(annotation).is_some_and(|value| is_wanted(value));
-    until_one(client, name, &format!("to have {annotation} as wanted"), holds).await
-}
-
 /// Waits until the node is Ready after another boot than this one.
 pub async fn until_rebooted(client: &Client, name: &str, boot_id: &str) -> Result<(), BedError> {
     until_one(client, name, "to be ready again", |node| {

@@ -82,19 +82,3 @@ fn ticks(stat: &str) -> Option<u32> {
     let mut after_name = stat.rsplit_once(") ")?.1.split(' ').skip(11);
     Some(after_name.next()?.parse::<u32>().ok()? + after_name.next()?.parse::<u32>().ok()?)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_name_of_a_process_does_not_shift_its_times() {
-        let stat = "42 (a ) b) S 1 42 42 0 -1 4194560 100 0 0 0 17 5 0 0 20 0 1 0 100 1000 10 0";
-        assert_eq!(ticks(stat), Some(22));
-    }
-
-    #[test]
-    fn this_very_process_can_be_read() {
-        assert!(Usage::of(std::process::id()).expect("it is in /proc").peak_memory > 0);
-    }
-}

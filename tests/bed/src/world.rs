@@ -18,13 +18,11 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::Cluster;
 use crate::error::BedError;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorldOptions {
     /// How long the API server believes a token it has checked. EKS's two minutes hide that a
     /// right was taken away, so tests want none.
     pub token_cache: Duration,
-    /// The audit log is rotated at this size.
-    pub audit_log_max_mb: u32,
     /// How much garbage the API server lets gather before it collects it, in per cent of what it keeps (Go's `GOGC`).
     pub gogc: u32,
     /// How far the controllers and kwok stand back behind the API server and etcd while all want the processors (`nice`).
@@ -41,7 +39,6 @@ impl Default for WorldOptions {
     fn default() -> Self {
         Self {
             token_cache: Duration::ZERO,
-            audit_log_max_mb: 2_000,
             gogc: 100,
             controllers_nice: 0,
             flow_control: true,
@@ -114,14 +111,8 @@ impl Supervisor {
     fn start(options: &WorldOptions) -> Result<(Self, Vec<Cluster>), BedError> {
         let program = program()?;
         let mut child = Command::new(&program)
-            .args(["up", "--until-stdin-closes"])
-            .arg(format!("--token-cache-s={}", options.token_cache.as_secs()))
-            .arg(format!("--audit-log-max-mb={}", options.audit_log_max_mb))
-            .arg(format!("--gogc={}", options.gogc))
-            .arg(format!("--controllers-nice={}", options.controllers_nice))
-            .args((!options.flow_control).then_some("--without-flow-control"))
-            .args(options.clusters.iter().map(|name| format!("--cluster={name}")))
-            .args(options.unprepared.iter().map(|mode| format!("--unprepared={mode}")))
+            .args(["up", "--of-program"])
+            .arg(serde_json::json!(options).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // A group of its own, so that Ctrl-C reaches the test first and the world ends after it.

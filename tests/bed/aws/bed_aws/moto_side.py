@@ -1,7 +1,6 @@
 """moto: the AWS that is no stand-in, and typed handles to its state in this process."""
 
 import os
-from dataclasses import dataclass
 
 # The AMI catalogue costs seconds and nothing here looks at an image.
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
@@ -21,56 +20,23 @@ from moto.ssm.models import SimpleSystemManagerBackend, ssm_backends
 from moto.sts.models import STSBackend, sts_backends
 
 
-@dataclass(frozen=True)
 class Moto:
     """One account in one Region."""
 
-    account: str
-    region: str
-
-    @property
-    def autoscaling(self) -> AutoScalingBackend:
-        return autoscaling_backends[self.account][self.region]
-
-    @property
-    def ec2(self) -> EC2Backend:
-        return ec2_backends[self.account][self.region]
-
-    @property
-    def elbv2(self) -> ELBv2Backend:
-        return elbv2_backends[self.account][self.region]
-
-    @property
-    def events(self) -> EventsBackend:
-        return events_backends[self.account][self.region]
-
-    @property
-    def iam(self) -> IAMBackend:
-        return iam_backends[self.account]["aws"]
-
-    @property
-    def scheduler(self) -> EventBridgeSchedulerBackend:
-        return scheduler_backends[self.account][self.region]
-
-    @property
-    def secretsmanager(self) -> SecretsManagerBackend:
-        return secretsmanager_backends[self.account][self.region]
-
-    @property
-    def sns(self) -> SNSBackend:
-        return sns_backends[self.account][self.region]
-
-    @property
-    def sqs(self) -> SQSBackend:
-        return sqs_backends[self.account][self.region]
-
-    @property
-    def ssm(self) -> SimpleSystemManagerBackend:
-        return ssm_backends[self.account][self.region]
-
-    @property
-    def sts(self) -> STSBackend:
-        return sts_backends[self.account]["aws"]
+    def __init__(self, account: str, region: str) -> None:
+        self.account = account
+        self.region = region
+        self.autoscaling: AutoScalingBackend = autoscaling_backends[account][region]
+        self.ec2: EC2Backend = ec2_backends[account][region]
+        self.elbv2: ELBv2Backend = elbv2_backends[account][region]
+        self.events: EventsBackend = events_backends[account][region]
+        self.iam: IAMBackend = iam_backends[account]["aws"]
+        self.scheduler: EventBridgeSchedulerBackend = scheduler_backends[account][region]
+        self.secretsmanager: SecretsManagerBackend = secretsmanager_backends[account][region]
+        self.sns: SNSBackend = sns_backends[account][region]
+        self.sqs: SQSBackend = sqs_backends[account][region]
+        self.ssm: SimpleSystemManagerBackend = ssm_backends[account][region]
+        self.sts: STSBackend = sts_backends[account]["aws"]
 
     def application(self) -> DomainDispatcherApplication:
         return DomainDispatcherApplication(create_backend_app)

@@ -88,31 +88,3 @@ fn failed<'a>(result: &'a Result<Value, InvocationError>, records: &'a [Value]) 
 fn text<'a>(record: &'a Value, field: &str) -> &'a str {
     record[field].as_str().unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_says_which_records_come_back_and_one_that_says_nonsense_brings_all_back() {
-        let records = [json!({"messageId": "a"}), json!({"messageId": "b"})];
-        let failures = |ids: &[Value]| -> Value { ids.iter().map(|id| json!({"itemIdentifier": id})).collect() };
-        for (answer, expected) in [
-            (Value::Null, vec![]),
-            (json!({}), vec![]),
-            (json!({"batchItemFailures": null}), vec![]),
-            (json!({"batchItemFailures": []}), vec![]),
-            (json!({"batchItemFailures": failures(&[json!("b")])}), vec!["b"]),
-            (json!({"batchItemFailures": failures(&[json!("c")])}), vec!["a", "b"]),
-            (json!({"batchItemFailures": failures(&[json!("")])}), vec!["a", "b"]),
-            (json!({"batchItemFailures": failures(&[Value::Null])}), vec!["a", "b"]),
-            (json!({"batchItemFailures": "b"}), vec!["a", "b"]),
-        ] {
-            let result = Ok(answer.clone());
-            let named: Vec<&str> = failed(&result, &records).into_iter().collect();
-            assert_eq!(named, expected, "{answer}");
-        }
-        let error = Err(InvocationError::new("Runtime.ExitError", String::new()));
-        assert_eq!(failed(&error, &records).len(), 2);
-    }
-}

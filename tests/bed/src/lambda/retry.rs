@@ -68,38 +68,3 @@ pub(super) fn next(config: EventInvokeConfig, age: Duration, latest: Attempt) ->
         Next::AgainAfter(wait)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CONFIG: EventInvokeConfig =
-        EventInvokeConfig { maximum_retry_attempts: 2, maximum_event_age: Duration::from_mins(10) };
-
-    fn after(age_s: u64, latest: Attempt) -> Next {
-        next(CONFIG, Duration::from_secs(age_s), latest)
-    }
-
-    fn again(seconds: u64) -> Next {
-        Next::AgainAfter(Duration::from_secs(seconds))
-    }
-
-    #[test]
-    fn an_error_is_followed_by_a_minute_another_by_two_and_the_last_by_nothing() {
-        let nexts = [1, 2, 3].map(|times| after(0, Attempt::Failed { times }));
-        assert_eq!(nexts, [again(60), again(120), Next::GivenUp(Condition::RetriesExhausted)]);
-        let none = EventInvokeConfig { maximum_retry_attempts: 0, ..CONFIG };
-        let next = next(none, Duration::ZERO, Attempt::Failed { times: 1 });
-        assert_eq!(next, Next::GivenUp(Condition::RetriesExhausted));
-    }
-
-    #[test]
-    fn what_would_be_too_old_by_then_is_given_up() {
-        assert_eq!(after(540, Attempt::Failed { times: 1 }), again(60));
-        for latest in [Attempt::Failed { times: 1 }, Attempt::Throttled { times: 7 }] {
-            assert_eq!(after(541, latest), Next::GivenUp(Condition::EventAgeExceeded), "{latest:?}");
-        }
-        // Whose attempts are used up is not asked for its age.
-        assert_eq!(after(900, Attempt::Failed { times: 3 }), Next::GivenUp(Condition::RetriesExhausted));
-    }
-}
