@@ -261,10 +261,7 @@ impl Connection {
 
     /// Carries one way, late by half the round trip, until its end has arrived.
     async fn way(self, from: ReadHalf<'_>, to: WriteHalf<'_>, direction: Direction) -> io::Result<()> {
-        let (send, line) = mpsc::channel(CHUNKS_UNDER_WAY);
-        let (delayed, receive) = mpsc::channel(CHUNKS_UNDER_WAY);
-        // A timer of the runtime has steps of a millisecond; a sleeping thread is 20 times as exact.
-        thread::spawn(move || delay(line, &delayed));
+        let (send, receive) = mpsc::channel(CHUNKS_UNDER_WAY);
         let mode = self.mode.clone();
         tokio::try_join!(self.read(from, send, direction), write(receive, to, mode)).map(drop)
     }
@@ -320,21 +317,13 @@ struct Chunk {
     bytes: Vec<u8>,
 }
 
-fn delay(mut line: mpsc::Receiver<Chunk>, delayed: &mpsc::Sender<Vec<u8>>) {
-    while let Some(Chunk { due, bytes }) = line.blocking_recv() {
-        thread::sleep(due.saturating_duration_since(Instant::now()));
-        if delayed.blocking_send(bytes).is_err() {
-            return;
-        }
-    }
-}
-
 async fn write(
-    mut delayed: mpsc::Receiver<Vec<u8>>,
+    mut line: mpsc::Receiver<Chunk>,
     mut to: WriteHalf<'_>,
     mut mode: watch::Receiver<Mode>,
 ) -> io::Result<()> {
-    while let Some(bytes) = delayed.recv().await {
+    while let Some(Chunk { due, bytes }) = line.recv().await {
+        tokio::time::sleep_until(due.into()).await;
         // An error means that the proxy is gone, and this runtime with it.
         let _ = mode.wait_for(|mode| *mode != Mode::BlackHole).await;
         if bytes.is_empty() {

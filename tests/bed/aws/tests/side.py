@@ -23,7 +23,7 @@ from bed_aws.moto_side import Moto
 from bed_aws.state import State
 
 REGION, ACCOUNT = "us-east-1", "123456789012"
-TEMPLATE = Path(__file__).parent / "fixtures" / "template.yaml"
+TEMPLATE = Path(__file__).parents[4] / "template.yaml"
 moto = Moto(ACCOUNT, REGION)
 ruler = rules.install(rules.read(TEMPLATE), moto)
 state = State(
@@ -45,7 +45,7 @@ class OnTheSide(unittest.TestCase):
 
     def setUp(self) -> None:
         self.session = self.id()[-60:]
-        self.credentials = bed("credentials_of_function", role="spillway-drain", session=self.session, variables={})
+        self.credentials = bed("credentials_of_function", role="tester", session=self.session, variables={})
         self.key = self.credentials["access_key_id"]
 
     def client(self, service: str, read_timeout: float = 60, **changed: str) -> Any:

@@ -12,7 +12,7 @@ class Launched(OnTheSide):
 class States(OnTheSide):
     def go(self, instance_id: str, *states: str) -> list[str]:
         delivered = bed("change_state", instance_id=instance_id, states=states)
-        self.assertEqual({one["rule"] for one in delivered}, {"DrainStateChange"})
+        self.assertEqual({one["rule"] for one in delivered}, {"DrainInterruption"})
         return [one["event"]["detail"]["state"] for one in delivered]
 
     def test_no_state_is_left_out(self) -> None:

@@ -26,7 +26,7 @@ class Schedules(OnTheSide):
         self.scheduler = self.client("scheduler")
         self.name = self.id().rpartition(".")[2][-60:]
         self.function = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.session}"
-        self.group, self.role, self.failures = bed("variables")["SCHEDULES"].split()
+        self.group, self.role, self.failures = bed("variables")["SPILLWAY_SCHEDULES"].split()
 
     def asked(self, expression: str, target: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
         whole = {

@@ -54,7 +54,7 @@ class Sts(OnTheSide):
     def test_a_token_tells_who_signed_it(self) -> None:
         identity = self.ask(self.presigned())["GetCallerIdentityResponse"]["GetCallerIdentityResult"]
         session = self.id()[-60:]
-        self.assertEqual(identity["Arn"], f"arn:aws:sts::123456789012:assumed-role/spillway-drain/{session}")
+        self.assertEqual(identity["Arn"], f"arn:aws:sts::123456789012:assumed-role/tester/{session}")
         self.assertEqual(identity, self.ask(self.presigned())["GetCallerIdentityResponse"]["GetCallerIdentityResult"])
 
     def test_what_was_tampered_with_is_refused(self) -> None:
