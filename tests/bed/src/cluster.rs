@@ -9,8 +9,8 @@ use crate::error::BedError;
 use crate::kubeconfig;
 use crate::proxy::Proxy;
 
-/// A cluster, and the AWS side that it is in: where everything is. The supervisor's one line on stdout, and its
-/// `bed.json`, have one for each.
+/// A cluster, and the AWS side that it is in: where everything is. The supervisor's one line on stdout
+/// has one for each.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Cluster {
     /// The world's.

@@ -13,7 +13,7 @@ use crate::world;
 /// The begin of a command line: what is added to it runs guarded by the `spillway-bed` program.
 pub fn command() -> Result<Command, BedError> {
     let mut command = Command::new(world::program()?);
-    command.arg("guard").arg(format!("--parent={}", std::process::id())).arg("--");
+    command.arg("guard").arg(std::process::id().to_string());
     Ok(command)
 }
 

@@ -51,10 +51,6 @@ impl Layout {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, BedError> {
-        write(self.path(name), text)
-    }
-
     /// Removes the folder, all of it but the logs when those are wanted; answers where they are.
     pub(crate) fn remove(self, keep_logs: bool) -> Result<Option<PathBuf>, BedError> {
         let removing = || BedError::io("remove the test bed's folder");

@@ -1,49 +1,24 @@
-//! `spillway-bed`: the supervisor of a world, and what it starts its programs with.
+//! `spillway-bed`: the supervisor of a world (`up OPTIONS`), and the guard of each of its programs (`guard PARENT COMMAND…`).
+//! `World::start` runs the one, the supervisor the other.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use spillway_bed::supervisor::{self, Holder};
-use spillway_bed::{WorldOptions, guard};
-
-/// A real control plane and an AWS side on this machine, for a person or a test.
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Starts a world and keeps it until Ctrl-C.
-    Up {
-        /// Options of a program that holds the world, as JSON: it ends with stdin, and stdout has one line about it.
-        #[arg(long, hide = true)]
-        of_program: Option<String>,
-    },
-    /// Becomes a command that dies with its parent.
-    #[command(hide = true)]
-    Guard {
-        #[arg(long)]
-        parent: Option<i32>,
-        #[arg(last = true, required = true)]
-        command: Vec<OsString>,
-    },
-}
+use spillway_bed::{guard, supervisor};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Up { of_program: None } => supervisor::up(WorldOptions::default(), Holder::Person).await,
-        Command::Up { of_program: Some(options) } => {
-            let options = serde_json::from_str(&options).expect("the library writes what it reads");
-            supervisor::up(options, Holder::Program).await
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(|argument| argument.to_str().unwrap_or_default()).collect();
+    match words.as_slice() {
+        ["up", options] => match serde_json::from_str(options) {
+            Ok(options) => return supervisor::up(options).await,
+            Err(error) => eprintln!("spillway-bed up: {error}"),
+        },
+        ["guard", parent, name, ..] => {
+            eprintln!("cannot run {name}: {}", guard::exec(&arguments[2..], parent.parse().ok()));
         }
-        Command::Guard { parent, command } => {
-            eprintln!("cannot run {}: {}", command[0].display(), guard::exec(&command, parent));
-            ExitCode::FAILURE
-        }
+        _ => eprintln!("spillway-bed is run by tests: World::start"),
     }
+    ExitCode::FAILURE
 }

@@ -89,8 +89,8 @@ impl Processes {
         let mut command = Command::new(std::env::current_exe().map_err(BedError::io(starting()))?);
         command
             .arg("guard")
-            .arg(format!("--parent={}", std::process::id()))
-            .args(["--", "nice", "-n", &nice.to_string()])
+            .arg(std::process::id().to_string())
+            .args(["nice", "-n", &nice.to_string()])
             .arg(path)
             .args(arguments)
             .stdin(Stdio::null())

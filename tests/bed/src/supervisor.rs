@@ -5,11 +5,9 @@ use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{try_join, try_join_all};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::aws::Aws;
@@ -20,42 +18,32 @@ use crate::error::BedError;
 use crate::layout::{ACCOUNT, ClusterLayout, Layout, REGION};
 use crate::world::{KEEP_LOGS, Report, WorldOptions};
 
-/// Who holds the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
-    /// Someone at a terminal, until Ctrl-C.
-    Person,
-    /// A program at the other end of stdin, until that closes.
-    Program,
-}
-
 /// Must run on the main thread's runtime: the processes die with the thread that started them.
-pub async fn up(options: WorldOptions, holder: Holder) -> ExitCode {
-    let mut end = match End::watched(holder) {
-        Ok(end) => end,
-        Err(error) => return fail(holder, &BedError::io("watch for signals")(error)),
-    };
+pub async fn up(options: WorldOptions) -> ExitCode {
+    let stdin = Arc::new(Stdin::default());
+    let reader = Arc::clone(&stdin);
+    // A thread of its own, not tokio's stdin: a read under way would hold up the end.
+    std::thread::spawn(move || reader.read_to_its_end());
     let layout = match Layout::new(options) {
         Ok(layout) => layout,
-        Err(error) => return fail(holder, &error),
+        Err(error) => return fail(&error),
     };
     let outcome = tokio::select! {
-        () = end.comes() => Ok(()),
-        Err(error) = live(&layout, holder) => Err(error),
+        () = stdin.closed.notified() => Ok(()),
+        Err(error) = live(&layout) => Err(error),
     };
 
     layout.processes.stop().await;
-    match layout.remove(outcome.is_err() || end.keep_logs()) {
+    match layout.remove(outcome.is_err() || stdin.keep_logs.load(Ordering::Relaxed)) {
         Ok(None) => {}
         Ok(Some(logs)) => eprintln!("the test bed's logs are kept in {}", logs.display()),
         Err(error) => eprintln!("{}", error.story()),
     }
-    outcome.map_or_else(|error| fail(holder, &error), |()| ExitCode::SUCCESS)
+    outcome.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
 }
 
 /// Starts the world and keeps it. Returns only when it cannot be kept.
-async fn live(layout: &Layout, holder: Holder) -> Result<std::convert::Infallible, BedError> {
-    let begin = Instant::now();
+async fn live(layout: &Layout) -> Result<std::convert::Infallible, BedError> {
     let clusters = layout.clusters()?;
     let sign_in = async {
         let cloud = cloud::start(layout).await?;
@@ -69,24 +57,12 @@ async fn live(layout: &Layout, holder: Holder) -> Result<std::convert::Infallibl
     }
 
     let descriptions: Vec<_> = clusters.iter().map(|cluster| describe(layout, cluster, &cloud)).collect();
-    layout.write("bed.json", &serde_json::json!(descriptions).to_string())?;
-    match holder {
-        Holder::Program => report(&Report::Ready(descriptions)),
-        Holder::Person => {
-            println!("The test bed is up ({:.1} s). In another terminal:\n", begin.elapsed().as_secs_f64());
-            for description in &descriptions {
-                println!("{}\n", description.how_to_use());
-            }
-            println!("Ctrl-C ends it and removes everything.");
-        }
-    }
+    report(&Report::Ready(descriptions));
     let following = pin!(cloud::follow_instances(Aws::new(&cloud.url), admins));
     tokio::select! {
         error = layout.processes.any_failure() => {
             // The program has its line from stdout and reads no more of them.
-            if holder == Holder::Program {
-                eprintln!("{}", error.story());
-            }
+            eprintln!("{}", error.story());
             Err(error)
         }
         never = following => match never {},
@@ -110,11 +86,8 @@ fn describe(layout: &Layout, cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Clus
     }
 }
 
-fn fail(holder: Holder, error: &BedError) -> ExitCode {
-    match holder {
-        Holder::Program => report(&Report::Failed { error: error.story() }),
-        Holder::Person => eprintln!("{}", error.story()),
-    }
+fn fail(error: &BedError) -> ExitCode {
+    report(&Report::Failed { error: error.story() });
     ExitCode::FAILURE
 }
 
@@ -125,44 +98,11 @@ fn report(report: &Report) {
     let _ = stdout.flush();
 }
 
-/// What ends a world from outside: a signal, or the program at the other end of stdin.
-struct End {
-    signals: [tokio::signal::unix::Signal; 3],
-    stdin: Arc<Stdin>,
-}
-
+/// The program that holds the world, at the other end: when that closes, the world ends.
 #[derive(Default)]
 struct Stdin {
     closed: Notify,
     keep_logs: AtomicBool,
-}
-
-impl End {
-    fn watched(holder: Holder) -> std::io::Result<Self> {
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        let [interrupt, terminate, hangup] = kinds.map(signal);
-        let stdin = Arc::new(Stdin::default());
-        if holder == Holder::Program {
-            // A thread of its own, not tokio's stdin: a read under way would hold up the end.
-            let stdin = Arc::clone(&stdin);
-            std::thread::spawn(move || stdin.read_to_its_end());
-        }
-        Ok(Self { signals: [interrupt?, terminate?, hangup?], stdin })
-    }
-
-    async fn comes(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.signals;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-            () = self.stdin.closed.notified() => {}
-        }
-    }
-
-    fn keep_logs(&self) -> bool {
-        self.stdin.keep_logs.load(Ordering::Relaxed)
-    }
 }
 
 impl Stdin {

@@ -111,7 +111,7 @@ impl Supervisor {
     fn start(options: &WorldOptions) -> Result<(Self, Vec<Cluster>), BedError> {
         let program = program()?;
         let mut child = Command::new(&program)
-            .args(["up", "--of-program"])
+            .arg("up")
             .arg(serde_json::json!(options).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
