@@ -470,13 +470,5 @@ class TheRights(unittest.TestCase):
         self.assertEqual([group["group"]["name"] for group in rule["subjects"]], [subject["name"]])
 
 
-class TheAlarms(unittest.TestCase):
-    def test_each_notifies(self) -> None:
-        for name, alarm in of_type("AWS::CloudWatch::Alarm").items():
-            with self.subTest(alarm=name):
-                self.assertEqual(alarm["AlarmActions"]["Fn::If"][1], [{"Ref": "AlarmTopicArn"}])
-                self.assertEqual(alarm["OKActions"], alarm["AlarmActions"])
-
-
 if __name__ == "__main__":
     unittest.main()
