@@ -126,13 +126,14 @@ def package(run: Run) -> None:
 
 
 def parameter_sets(run: Run) -> dict[str, dict[str, str]]:
-    """Five deployments that differ in what they make."""
+    """Six deployments that differ in what they make."""
     ec2 = run.aws("ec2")
     subnets = ec2.describe_subnets(Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]
     if not subnets:
         raise SmokeError(f"{run.region} has no default VPC, whose subnets a change set is to name")
     default = [{"Name": "vpc-id", "Values": [subnets[0]["VpcId"]]}, {"Name": "group-name", "Values": ["default"]}]
     (group,) = ec2.describe_security_groups(Filters=default)["SecurityGroups"]
+    roles = [f"arn:{run.partition}:iam::{run.account}:role/{TAG}-{name}" for name in ("drain", "schedules", "announcer")]
     topic = f"arn:{run.partition}:sns:{run.region}:{run.account}:{TAG}"
     return {
         "default": {},
@@ -140,11 +141,13 @@ def parameter_sets(run: Run) -> dict[str, dict[str, str]]:
         "webhook": {"Webhook": WIDEST["Webhook"]},
         "topics": {"TopicArn": topic, "AlarmTopicArn": topic},
         "cordon-only": {"DrainOn": "off", "CordonOn": "spot,terminate", "DryRun": "true"},
+        # A change set asks IAM for none of them.
+        "roles": {"RoleArns": ",".join(roles)},
     }
 
 
 def change_sets(run: Run) -> None:
-    """Has CloudFormation plan five sets of parameters, executes none."""
+    """Has CloudFormation plan six sets of parameters, executes none."""
     cloudformation = run.aws("cloudformation")
     url = f"https://s3.{run.region}.amazonaws.com/{run.bucket}/packaged.yaml"
     for name, parameters in parameter_sets(run).items():
@@ -246,7 +249,7 @@ def deploy(run: Run) -> None:
     arguments = ("--stack-name", run.name, "--no-confirm-changeset", "--no-progressbar", "--capabilities", "CAPABILITY_IAM")
     # A section that samconfig.toml does not have: that of `sam deploy` makes a bucket that would stay.
     run.program("sam", "deploy", *arguments, "--config-env", TAG, "--s3-bucket", run.bucket, "--tags", f"{TAG}={run.name}")
-    print(run.program(sys.executable, "tools/enroll", "--cluster", run.name, "--groups", "--stack", run.name))
+    print(run.program(sys.executable, "tools/spillway", "enroll", "--cluster", run.name, "--groups", "--stack", run.name))
     run.program("kubectl", "apply", "--filename", str(HERE / "pods.yaml"))
     run.program("kubectl", "rollout", "status", "deployment/smoke", "--timeout", "300s")
 
