@@ -12,14 +12,18 @@ use tokio::time::{Instant, sleep};
 
 use super::{Next, lifecycle, postpone};
 use crate::context::{Attempt, Context, Target};
+use crate::drain;
 use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::node::{self, ClaimedNode, NodeError};
+use crate::receipt::Fate;
 use crate::receipt::record::{HookStatus, Record};
 
 /// How long to retry a claim that the API server answers with errors, or not at all, when the instance goes. After that its pods
 /// are evicted without a cordon. A webhook may stay down, because its own pods may be on the nodes that go.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
+/// Longest look for the pods of a node whose hook is over.
+const LOOKED_WITHIN: Duration = Duration::from_secs(5);
 /// The longest pauses before such a claim is tried again beside the drain: the first, and what they grow to.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
@@ -76,7 +80,7 @@ pub(super) async fn claim(
         claimed = claiming => claimed?,
         () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
-            return Ok(Claiming::Ended(hook_over(attempt, record).into()));
+            return Ok(Claiming::Ended(Box::pin(hook_over(context, target, record)).await.into()));
         }
     };
     match claimed {
@@ -88,19 +92,29 @@ pub(super) async fn claim(
             if matches!(why, Unclaimed::MaintenanceBegan(_)) {
                 postpone::remove_taint(context, target).await;
             }
-            Ok(Claiming::Ended(unclaimed(why, target, record).await?))
+            Ok(Claiming::Ended(unclaimed(why, context, target, record).await?))
         }
     }
 }
 
-/// What a notice comes to whose hook is over before this invocation lists the pods.
-pub(super) fn hook_over(attempt: &Attempt<'_>, record: &mut Record) -> Outcome {
-    record.lost_unseen(attempt.history);
-    let claimed_before = || attempt.history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());
+/// Ends a notice whose hook is over before this invocation lists the pods: the pods that an earlier one left are looked for once.
+pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Outcome {
+    let history = target.attempt.history;
+    let claimed_before = || history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());
     let Some(node) = record.node.clone().or_else(claimed_before) else { return Outcome::Ignored(Reason::HookIsOver) };
+    let mut on_node = None;
+    if !history.remaining.is_empty() {
+        let (end, doing) = (Instant::now() + LOOKED_WITHIN, format!("list the pods of node {node}"));
+        let looking = context.in_cluster(target.cluster, end, &doing, async |client| drain::uids(&client, &node).await);
+        match looking.await {
+            Ok(uids) => on_node = Some(uids),
+            Err(failure) => tracing::warn!("{}; its pods count as lost", failure.text()),
+        }
+    }
+    record.left_to_a_hook(history, on_node.as_ref());
     record.found(&node);
-    let lost = Some(record.pods.len()).filter(|lost| 0 < *lost);
-    DrainOutcome::HookOver { node, lost }.into()
+    let lost = record.pods.iter().filter(|pod| pod.fate == Fate::Lost).count();
+    DrainOutcome::HookOver { node, lost: (!record.pods.is_empty()).then_some(lost) }.into()
 }
 
 /// Whether the API server, or something that it asks, failed at a change that it may make later. A webhook may take 30 s to fail:
@@ -139,9 +153,14 @@ pub(super) async fn claim_after_all(target: &Target<'_>, node: &ClaimedNode, rec
 }
 
 /// What becomes of a notice whose node is not claimed.
-pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
+pub(crate) async fn unclaimed(
+    why: Unclaimed,
+    context: &Context,
+    target: &Target<'_>,
+    record: &mut Record,
+) -> Result<Next, Failure> {
     let reason = match why {
-        Unclaimed::NoNode => return Ok(lifecycle::no_node(target, record).await?.into()),
+        Unclaimed::NoNode => return Ok(lifecycle::no_node(context, target, record).await?.into()),
         Unclaimed::ManagedBy(managed_by) => return Ok(Next::DecideAgain(managed_by)),
         Unclaimed::OptedOut(node) => Reason::OptedOut(node),
         Unclaimed::GivenBack(node) => Reason::GivenBack(node),

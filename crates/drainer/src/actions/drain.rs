@@ -57,7 +57,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         }
         () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
-            return Ok(hook_over(attempt, record).into());
+            return Ok(Box::pin(hook_over(context, target, record)).await.into());
         }
     };
     let so_far = so_far(context, attempt, &claim.node, record);

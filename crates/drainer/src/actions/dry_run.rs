@@ -47,7 +47,7 @@ pub(crate) async fn dry_run(
     if matches!(decision, Decision::Drain | Decision::Cordon | Decision::NodeClaim)
         && let Some(why) = target.claimant().barred_from(&node)
     {
-        return unclaimed(why, target, record).await;
+        return unclaimed(why, context, target, record).await;
     }
     let node = node.name_any();
     record.found(&node);

@@ -42,7 +42,7 @@ pub(crate) async fn complete(
 
 /// The cluster has no such node: it never joined, or has left. Nobody needs the instance, so its group must not wait for it.
 /// Fails if the notice came so late that its instance took its node along.
-pub(crate) async fn no_node(target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+pub(crate) async fn no_node(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     // A notice whose deadline is its own time came when it could.
     if let Deadline::Hard(at) = attempt.notice.deadline
@@ -53,7 +53,7 @@ pub(crate) async fn no_node(target: &Target<'_>, record: &mut Record) -> Result<
     }
     complete(attempt, LifecycleResult::Continue, record).await?;
     if matches!(record.hook, HookStatus::AlreadyOver(_)) && !attempt.history.remaining.is_empty() {
-        return Ok(hook_over(attempt, record));
+        return Ok(hook_over(context, target, record).await);
     }
     Ok(Outcome::Ignored(Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() }))
 }

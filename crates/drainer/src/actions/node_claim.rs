@@ -51,7 +51,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
                     instance.id
                 ));
             }
-            unclaimed(why, target, record).await
+            unclaimed(why, context, target, record).await
         }
     }
 }

@@ -70,7 +70,7 @@ pub(crate) async fn out_of_service(
             record.found(&node);
             Ok(Outcome::Ignored(Reason::RunsAgain(instance.id.to_string())).into())
         }
-        (Ok(Declared::Unclaimed(why)), _) => unclaimed(why, target, record).await,
+        (Ok(Declared::Unclaimed(why)), _) => unclaimed(why, context, target, record).await,
         (Ok(Declared::NotAsked(error)), _) => Err(error.into()),
         (Err(Failure::Kubernetes { error: ApiError::TimeUp, .. }), Some(node)) => {
             record.found(&node);

@@ -1,5 +1,6 @@
 //! The node's pods, as the API server lists them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kube::{Api, Client};
@@ -49,6 +50,12 @@ pub(crate) async fn list_claimed(
         listed.items.clear();
     }
     Ok(listed)
+}
+
+/// UIDs of the pods on a node.
+pub(crate) async fn uids(client: &Client, node: &str) -> Result<BTreeSet<String>, ApiError> {
+    let listed = pods_of(client, node).list_within(CALL_TIMEOUT).await?;
+    Ok(listed.items.into_iter().filter_map(|pod| pod.metadata.uid).collect())
 }
 
 /// The longest grace period of the pods that have to leave a node.

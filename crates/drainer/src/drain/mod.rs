@@ -56,7 +56,7 @@ use budget_watch::BudgetWatch;
 use disruption_target::DisruptionTarget;
 use kubelet::KubeletWatch;
 use list::pods_of;
-pub(crate) use list::{list_claimed, longest_grace};
+pub(crate) use list::{list_claimed, longest_grace, uids};
 use newcomers::{Came, Newcomers};
 use side_task::SideTask;
 

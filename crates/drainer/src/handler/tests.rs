@@ -292,7 +292,9 @@ async fn a_notice_of_a_time_that_aws_gives_none_is_ignored_before_anything_is_as
 async fn hook_is_held_while_ec2_is_silent_and_no_node_is_found() {
     let no_node = |path: &str| call(format!("GET {path}")).says(404, status(404, "NotFound", "nodes"));
     let api = [no_node(NODE_PATH), no_node(&format!("{NODE_PATH}.ec2.internal"))];
-    let api = api.into_iter().chain([call("GET /api/v1/nodes").says(200, list("Node", &[]))]);
+    let lists = [("csinodes", "CSINode", "/apis/storage.k8s.io/v1"), ("nodes", "Node", "/api/v1")];
+    let empty = lists.map(|(path, kind, api)| call(format!("GET {api}/{path}")).says(200, list(kind, &[])));
+    let api = api.into_iter().chain(empty);
     let down = call("DescribeInstances").says(500, ec2_error("InternalError", "why")).repeated();
     let held = [heartbeat(), heartbeat(), invoked()].map(Expected::at_any_time);
     let aws = [down, hook_described()].into_iter().chain(held);

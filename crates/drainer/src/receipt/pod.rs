@@ -1,7 +1,7 @@
 //! A pod in the receipt, from how its drain or its dry run left it. Pure.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use spillway_core::drain::dry_run::{PodPreview, Predicted, Preview};
 use spillway_core::drain::plan::PodUid;
@@ -33,10 +33,14 @@ impl Record {
         self.followed = followed.collect();
     }
 
-    /// Notes that a lifecycle hook was over before this invocation listed the pods that an earlier one had left.
-    pub(crate) fn lost_unseen(&mut self, history: &History) {
-        let why = "its lifecycle hook was over before a later invocation looked at it";
-        self.pods = history.remaining.iter().map(|pod| unseen(pod, Fate::Lost, why)).collect();
+    /// Notes the pods that an earlier invocation left to a hook which is over. A pod is lost if it is on its node, and without
+    /// an answer: it was there when it was last seen.
+    pub(crate) fn left_to_a_hook(&mut self, history: &History, on_node: Option<&BTreeSet<String>>) {
+        let record = |pod: &PodRecord| match on_node {
+            Some(uids) if !uids.contains(&pod.uid) => unseen(pod, Fate::Unconfirmed, "it left between two invocations"),
+            _ => unseen(pod, Fate::Lost, "its lifecycle hook was over before a later invocation looked at it"),
+        };
+        self.pods = history.remaining.iter().map(record).collect();
     }
 }
 

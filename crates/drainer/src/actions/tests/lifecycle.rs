@@ -59,7 +59,7 @@ async fn without_node(sent_s: i64, deadline_s: i64) -> Result<Outcome, Failure> 
     let from_now = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     (case.notice.time, case.notice.deadline) = (from_now(sent_s), Deadline::Hard(from_now(deadline_s)));
     let attempt = case.attempt(&context).await;
-    no_node(&case.target(&attempt), &mut Record::default()).await
+    no_node(&context, &case.target(&attempt), &mut Record::default()).await
 }
 
 #[tokio::test(start_paused = true)]

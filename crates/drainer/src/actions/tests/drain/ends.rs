@@ -170,17 +170,19 @@ async fn pods_that_left_between_two_invocations_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_left_when_the_hook_ended_between_invocations_are_lost() {
+async fn pod_on_the_node_of_a_hook_that_is_over_is_lost() {
     let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
-    let api = [call(format!("GET {NODE_PATH}")).perhaps()];
+    let api = [call(format!("GET {NODE_PATH}")).perhaps(), pods(&["a"])];
     let aws = [hook_described(), group_described(false).perhaps(), over];
     let (context, mut case) = (TestContext::new(&[], api, aws), Case::held(Kind::Terminate));
     left_by_an_earlier_invocation(&mut case, &["a", "b"]);
     let (attempt, mut record) = (case.attempt(&context).await, Record::default());
     let target = case.target(&attempt);
     let outcome = attempt.hold_action_during(drain(&context, &target, &mut record)).await.unwrap();
-    assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(2) }.into());
-    assert!(record.pods.iter().all(|pod| pod.fate == Fate::Lost) && record.node.as_deref() == Some(NODE));
+    assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
+    let told: Vec<_> = record.pods.iter().map(|pod| (pod.pod.as_str(), pod.fate)).collect();
+    assert_eq!(told, [("shop/a", Fate::Lost), ("shop/b", Fate::Unconfirmed)]);
+    assert_eq!(record.node.as_deref(), Some(NODE));
 }
 
 #[tokio::test(start_paused = true)]
