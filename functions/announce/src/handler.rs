@@ -185,6 +185,8 @@ mod tests {
     async fn lines(announcer: &Announcer, bodies: &[String]) -> Vec<Value> {
         let mut file = tempfile::tempfile().expect("a file");
         let log = tracing_subscriber::registry().with(logs::lines(file.try_clone().expect("the same file")));
+        // Without a global one, a test without a subscriber turns a line off that both reach at once.
+        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
         announcer.handle(batch(bodies)).with_subscriber(log).await.expect("an answer");
 
         let mut written = String::new();
