@@ -24,7 +24,7 @@ RELEASE_BUILD = scripts/sam-build $(HERE) $(SAM_TEST)
 BASELINE = PATH=$(dir $(PYTHON)):$$PATH scripts/step --quiet "baseline" \
 	cargo lambda build --release --package spillway-baseline $(if $(filter arm64,$(HERE)),--arm64)
 # What needs the packages and a control plane of its own. `load` counts what the API server puts off, so it runs when the others have ended.
-SIDE_BY_SIDE := test-scenarios test-enroll test-rights test-others
+SIDE_BY_SIDE := test-scenarios test-enroll test-others
 END_TO_END := $(SIDE_BY_SIDE) test-load
 # Each variable that was given, as an option: RUNS=3 as --runs "3".
 given = $(foreach name,$(1),$(if $($(name)),--$(shell tr A-Z_ a-z- <<<$(name)) "$($(name))"))
@@ -67,6 +67,7 @@ test: need ## everything: pure, on the wire, the template, end to end with the b
 	@$(MAKE) --jobs=4 $(SIDE_BY_SIDE)
 	@$(MAKE) --jobs=2 test-load test-release
 	@scripts/step "least rights" env PYTHONPATH=tests/bed/aws $(PYTHON) tests/rights/least.py $(RIGHTS)
+	@scripts/step "least rights in the cluster" $(PYTHON) tests/rights/cluster.py $(RIGHTS)
 
 lint: need venv ## format, clippy, dependencies, scripts
 	@scripts/step "format" cargo fmt --all --check
@@ -185,11 +186,11 @@ $(END_TO_END): export SPILLWAY_RIGHTS := $(RIGHTS)
 # Those that ask for no time let those go first that do.
 test-release test-enroll: NICE := nice -n 5
 
-test-scenarios test-enroll test-rights test-load: test-%:
+test-scenarios test-enroll test-load: test-%:
 	@$(NICE) scripts/step "Rust tests, $*" cargo test --workspace --test $*
 
 TESTS := $(wildcard $(addsuffix /tests/*.rs,bench demo crates/* functions/* tests/*) tests/*/tests/*/main.rs)
-OTHER_TESTS := $(filter-out scenarios enroll rights load,$(basename $(notdir $(TESTS:/main.rs=))))
+OTHER_TESTS := $(filter-out scenarios enroll load,$(basename $(notdir $(TESTS:/main.rs=))))
 
 test-others:
 	@scripts/step "Rust tests, all others" cargo test --workspace $(OTHER_TESTS:%=--test=%)

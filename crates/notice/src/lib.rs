@@ -227,13 +227,13 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
     let instance = match (&history.instance, which) {
         (Some(instance), _) => InstanceId::read("instance", instance)?,
         (None, Concerns::One(instance)) => instance,
-        (None, Concerns::Several(Instances::Named(named))) if named.len() < 2 => match named.first_key_value() {
-            Some((id, _)) => InstanceId::read("detail.affectedEntities[].entityValue", id)?,
-            None => {
+        (None, Concerns::Several(Instances::Named(named))) if named.len() < 2 => {
+            let Some((id, _)) = named.first_key_value() else {
                 let why = "it names no instance".to_owned();
                 return Ok(Incoming::Unhandled { event_id, why, is_unknown: false });
-            }
-        },
+            };
+            InstanceId::read("detail.affectedEntities[].entityValue", id)?
+        }
         (None, Concerns::Several(instances)) => {
             return Ok(Incoming::Several(Several { event_id, kind, time, instances, history: history.without_list() }));
         }

@@ -36,7 +36,7 @@ pub struct NodeOptions {
     pub node_claim: Option<NodeClaim>,
     /// How many pods fit.
     pub pods: u32,
-    /// The node has images as a kubelet reports them, and a CSINode with EBS' driver.
+    /// The node has images as a kubelet reports them, and a `CSINode` with EBS' driver.
     pub kubelet_sized: bool,
 }
 

@@ -5,47 +5,13 @@ use std::time::Duration;
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt as _};
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use spillway_bed::webhook::Answer;
-use spillway_bed::{Webhook, pods};
 use tokio::time::{sleep, timeout};
 
 use crate::{Stage, WAIT, user};
-
-/// What a webhook is asked about.
-#[derive(Debug, Clone, Copy)]
-pub enum Asked {
-    /// Changes of the stage's node.
-    Nodes,
-    /// Evictions of the stage's pods.
-    Evictions,
-}
-
-impl Asked {
-    /// Does it without effect, as somebody else than the function.
-    async fn rehearse(self, stage: &Stage) -> kube::Result<()> {
-        let client = stage.world.admin();
-        match self {
-            Self::Nodes => {
-                let dry = PatchParams { dry_run: true, ..PatchParams::default() };
-                let change = Patch::Merge(json!({"metadata": {"annotations": {"a": "b"}}}));
-                Api::<Node>::all(client).patch(&stage.node.name, &dry, &change).await.map(drop)
-            }
-            Self::Evictions => {
-                let pods = pods::on_node(&client, &stage.node.name).await.expect("the API server answers");
-                let pod = pods.first().expect("a pod is there").name_any();
-                let dry = EvictParams {
-                    post_options: PostParams { dry_run: true, ..PostParams::default() },
-                    ..EvictParams::default()
-                };
-                Api::<Pod>::namespaced(client, &stage.name).evict(&pod, &dry).await.map(drop)
-            }
-        }
-    }
-}
 
 impl Stage {
     /// Has an admission policy refuse that the function changes the stage's node, by that reason: `Forbidden`, or the default.
@@ -76,48 +42,19 @@ impl Stage {
 
     /// Has the API server ask a webhook about the function's changes of the stage's node that does not answer.
     pub async fn ask_webhook_that_is_down(&self) {
-        self.ask_webhook(Asked::Nodes, &json!({"url": "https://127.0.0.1:1/"})).await;
+        self.ask_webhook(&json!({"url": "https://127.0.0.1:1/"})).await;
         self.until_dry_changes_fail().await;
     }
 
-    /// Has the API server ask a webhook that takes longer to answer than any may take, which is 30 s.
-    pub async fn ask_webhook_that_is_slow(&self, about: Asked) -> Webhook {
-        let webhook = Webhook::start().await.expect("a webhook");
-        webhook.answers([], Answer::Slow(WAIT));
-        self.ask_webhook(about, &json!({"url": webhook.url(), "caBundle": Webhook::ca()})).await;
-        let asking = async {
-            loop {
-                // A dry run: it ends when the webhook has been asked.
-                let _ = about.rehearse(self).await;
-                sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::select! {
-            posted = webhook.until_posted(1) => drop(posted.unwrap_or_else(|error| panic!("{error}"))),
-            () = asking => {}
-        }
-        webhook
-    }
-
-    /// Has the API server ask a webhook about what the function does, and about dry runs, whosever they are: by them it is seen
-    /// that it is asked.
-    async fn ask_webhook(&self, asked: Asked, client_config: &Value) {
+    /// Has the API server ask a webhook about the function's changes of the node, and about dry runs, whosever they are: by them it
+    /// is seen that it is asked.
+    async fn ask_webhook(&self, client_config: &Value) {
         let (name, user) = (&self.name, user(&self.name));
-        let (webhook, rule, about) = match asked {
-            Asked::Nodes => (
-                "nodes.example.com",
-                json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}),
-                format!("object.metadata.name == '{}'", self.node.name),
-            ),
-            Asked::Evictions => (
-                "evictions.example.com",
-                json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["pods/eviction"]}),
-                format!("request.namespace == '{name}'"),
-            ),
-        };
+        let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]});
+        let about = format!("object.metadata.name == '{}'", self.node.name);
         let about = format!("{about} && (request.dryRun == true || request.userInfo.username.endsWith('{user}'))");
         let webhook = json!({
-            "name": webhook,
+            "name": "nodes.example.com",
             "clientConfig": client_config,
             "rules": [rule],
             "matchConditions": [{"name": "this-stage", "expression": about}],
@@ -140,10 +77,16 @@ impl Stage {
     /// Waits until a change of the stage's node without effect is refused.
     async fn until_dry_changes_fail(&self) {
         let refused = async {
-            while Asked::Nodes.rehearse(self).await.is_ok() {
+            while self.change_without_effect().await.is_ok() {
                 sleep(Duration::from_millis(50)).await;
             }
         };
         timeout(WAIT, refused).await.expect("it is in force");
+    }
+
+    async fn change_without_effect(&self) -> kube::Result<()> {
+        let dry = PatchParams { dry_run: true, ..PatchParams::default() };
+        let change = Patch::Merge(json!({"metadata": {"annotations": {"a": "b"}}}));
+        Api::<Node>::all(self.world.admin()).patch(&self.node.name, &dry, &change).await.map(drop)
     }
 }

@@ -23,17 +23,6 @@ pub(crate) fn times(stage: &str, event: usize) -> Times {
     }
 }
 
-/// Swaps neighbours among these: each is swapped with the next or it is not, and none twice.
-pub fn swap_neighbours<T>(stage: &str, events: &mut [T]) {
-    for (number, pair) in events.chunks_mut(2).enumerate() {
-        if let [one, other] = pair
-            && drawn(stage, number).is_multiple_of(2)
-        {
-            std::mem::swap(one, other);
-        }
-    }
-}
-
 fn drawn(stage: &str, number: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
     (seed(), stage, number).hash(&mut hasher);

@@ -10,7 +10,7 @@ pub mod deliver;
 pub mod maintenance;
 mod outcome;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -28,7 +28,6 @@ use spillway_bed::{NodeOptions, TestNode, World};
 use tokio::sync::OnceCell;
 use tokio::time::{sleep, timeout};
 
-pub use admission::Asked;
 pub use outcome::{ended, fates, receipt, the_one};
 
 /// Longer than anything takes that a test waits for, on a machine with much else to do.
@@ -326,28 +325,6 @@ pub fn spot_notice(instance_id: &str, time: jiff::Timestamp) -> Value {
     event["time"] = json!(time.round(jiff::Unit::Second).unwrap_or(time).to_string());
     event["detail"]["instance-id"] = json!(instance_id);
     event
-}
-
-/// The actions of the policies `drain`, `hooks` and `invoke` in `template.yaml`, as the calls are named that they allow.
-#[must_use]
-pub fn allowed_calls() -> BTreeSet<String> {
-    let template = include_str!("../../../template.yaml");
-    let words = ["drain", "hooks"].into_iter().flat_map(|name| {
-        let from = template.split(&format!("PolicyName: {name}\n")).nth(1).expect("the policy");
-        let policy = from.split("PolicyName:").next().unwrap_or(from);
-        policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':')
-    });
-    // The policy is not in the role's own text. A call is named by its operation, the right to make it otherwise.
-    let invoke = template.contains("PolicyName: invoke").then_some("lambda:Invoke");
-    // `iam:PassRole` is no call: it is asked for with another.
-    let services = ["ec2:", "eks:", "autoscaling:", "events:", "lambda:", "scheduler:", "ssm:"];
-    // An action begins with a capital letter; the other words are parts of ARNs.
-    let is_action = |word: &&str| {
-        services
-            .iter()
-            .any(|service| word.strip_prefix(service).is_some_and(|rest| rest.starts_with(char::is_uppercase)))
-    };
-    words.filter(is_action).chain(invoke).map(str::to_owned).collect()
 }
 
 /// One of the samples in `events/`.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::aws::ActionResult;
 use crate::lambda::{AttemptId, Ending};
 use crate::plan::{CLUSTERS, Cause, Command, NodeId};
+use crate::witness::changes;
 
 /// Something that has happened.
 #[derive(Debug)]
@@ -140,7 +141,9 @@ impl fmt::Display for Fact {
                 write!(f, "  {by}   is about to {:?} {}", request.method, request.name)
             }
             Self::WriteArrives { by, cluster } => write!(f, "  {by}   writes to {}", CLUSTERS[*cluster]),
-            Self::NodePatched { by, node, .. } => write!(f, "  {by}   patches node {node}"),
+            Self::NodePatched { by, node, before, after } => {
+                write!(f, "  {by}   patches node {node}: {}", changes(before, after).join(", "))
+            }
             Self::NodeGone { node } => write!(f, "node {node} leaves the cluster"),
             Self::NodeMissed { node } => write!(f, "node {node} is missed"),
             Self::KubeletReports { node } => write!(f, "the kubelet of {node} is back"),

@@ -17,6 +17,7 @@
 //! * `history`: what happened, to be read
 //! * `simulation`: the queue of events, which ties these together
 //! * `function`: the function at work, and the ways of its requests
+//! * `story`, `stories`: given plans instead of drawn ones, and what follows from each
 
 //  The futures of the drainer are nested more deeply than 128.
 #![recursion_limit = "256"]
@@ -118,5 +119,9 @@ async fn live(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
     Ran { broken: verdict.broken, history, seen: verdict.seen }
 }
 
+#[cfg(test)]
+mod stories;
+#[cfg(test)]
+mod story;
 #[cfg(test)]
 mod tests;

@@ -38,6 +38,7 @@ impl Network {
                 && (outage.cluster.is_none() || outage.cluster == cluster)
                 && (outage.from..outage.until).contains(&elapsed)
                 && (outage.fault != Fault::Webhook || changes_node)
+                && request.contains(&outage.only)
         };
         let outage = plan.outages.iter().find(is_meant);
         let fault = outage.filter(|outage| self.dice.perhaps(outage.of_a_thousand)).map(|outage| outage.fault);

@@ -76,6 +76,9 @@ pub(crate) enum Naming {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub(crate) struct App {
+    /// Name of its pods before their numbers; empty: `app` and a number.
+    #[serde(default)]
+    pub(crate) name: String,
     /// The number of its cluster.
     #[serde(default)]
     pub(crate) cluster: usize,
@@ -236,7 +239,7 @@ pub(crate) enum Fault {
 }
 
 /// A time in which some requests to a side go wrong.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Outage {
     pub(crate) side: Side,
     /// The one cluster whose API server it is of.
@@ -246,6 +249,9 @@ pub(crate) struct Outage {
     pub(crate) until: Duration,
     pub(crate) fault: Fault,
     pub(crate) of_a_thousand: u32,
+    /// Text of the requests that are meant; empty: all.
+    #[serde(default)]
+    pub(crate) only: String,
 }
 
 impl Needs {
@@ -331,6 +337,9 @@ impl Plan {
 
     /// What the pods of an app are called before their number: in another namespace or cluster others have the same names.
     pub(crate) fn app_name(&self, app: usize) -> String {
+        if !self.apps[app].name.is_empty() {
+            return self.apps[app].name.clone();
+        }
         let place = |app: &App| (app.cluster, app.namespace);
         let before = self.apps[..app].iter().filter(|before| place(before) == place(&self.apps[app]));
         format!("app-{}", before.count())

@@ -145,7 +145,7 @@ impl Simulation {
         }
         let (answer, effects) = self.clusters[request.cluster].answer(request);
         self.perform(effects);
-        self.history.note(|| format!("    answered {answer}"));
+        self.history.note(|| format!("    answered {answer} ← {request}"));
         answer
     }
 
@@ -153,7 +153,7 @@ impl Simulation {
     pub(crate) fn ask_aws(&mut self, by: AttemptId, call: &AwsCall) -> AwsAnswer {
         let (answer, effects) = self.aws.answer(by, call);
         self.perform(effects);
-        self.history.note(|| format!("    answered {answer:?}"));
+        self.history.note(|| format!("    answered {answer:?} ← {} {}", call.name, call.body));
         answer
     }
 

@@ -22,7 +22,7 @@ use crate::http_client;
 use crate::lambda::Lambda;
 
 /// Upper bound of a schedule's wait in any test.
-const WAIT_S: u64 = 60;
+const WAIT_S: u64 = 120;
 /// Time for which the AWS side holds the question for a caller of the function.
 const HOLD_S: u64 = 20;
 

@@ -1,5 +1,6 @@
 //! kube-apiserver: RBAC, the real token webhook, and an audit line for each request.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Request;
@@ -55,8 +56,12 @@ pub(super) async fn start(cluster: &ClusterLayout<'_>, client: &Client) -> Resul
     cluster.processes.until_ready(&process, limit, || ready(client)).await
 }
 
-pub(crate) fn audit_log(cluster: &ClusterLayout<'_>) -> std::path::PathBuf {
-    cluster.logs.join("audit.log")
+/// In the folder for rights if there is one: `tests/rights/cluster.py` reads it when the world has ended.
+pub(crate) fn audit_log(cluster: &ClusterLayout<'_>) -> PathBuf {
+    match std::env::var_os("SPILLWAY_RIGHTS") {
+        Some(folder) => Path::new(&folder).join(format!("{}-{}.audit", cluster.name, std::process::id())),
+        None => cluster.logs.join("audit.log"),
+    }
 }
 
 /// `readyz` says that the API works; the namespaces come a moment later.

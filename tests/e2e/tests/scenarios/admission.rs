@@ -1,5 +1,7 @@
 //! `deploy/optional/admission-policy.yaml` and `disruption-target.yaml`, which are on for every scenario: what whoever has got hold
 //! of the function's role can change of a node, and of a pod.
+//!
+//! Reason: admission.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Each answer to an eviction has its own consequence, and its own name in the receipt.
+//!
+//! Reason: connection.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,40 +57,4 @@ async fn whatever_is_answered_the_pods_leave_and_the_receipt_counts_it_by_name()
         ("unauthorized", 1),
     ];
     assert_eq!(answers(answer), expected.map(|(name, times)| (name.to_owned(), times)).into(), "{answer:#}");
-}
-
-#[tokio::test]
-async fn a_busy_api_server_is_given_the_time_that_its_header_asks_for() {
-    let mut stage = Stage::set("busy").await;
-    // The answer is counted only if it comes before the pod's end.
-    stage.deploy("web", 1, PodShape::default().exits_after(Duration::from_secs(1))).await;
-    let gateway = stage.through_gateway().await;
-    let busy = Fault::Answer(Answer::throttled(Some(3)));
-    gateway.rules().add(Rule::new("create pods/eviction", Which::Nth(1), busy));
-
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
-
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!(answers(answer), [("evicted".to_owned(), 1), ("throttled".to_owned(), 1)].into(), "{answer:#}");
-    let requests = stage.audit.requests().expect("the audit log");
-    let eviction = requests.iter().find(|r| r.subresource == "eviction").expect("an eviction came through");
-    let listed = requests.iter().find(|r| r.verb == "list").and_then(|r| r.done).expect("the pods were listed");
-    assert!(eviction.received.duration_since(listed).as_secs() >= 3, "{requests:#?}");
-}
-
-#[tokio::test]
-async fn a_missing_right_is_said_once_and_not_for_each_pod() {
-    let stage = Stage::set("said-once").await;
-    stage.deploy("web", 5, PodShape::default()).await;
-    let gateway = stage.through_gateway().await;
-    for n in 1..=5 {
-        let forbidden = Fault::Answer(Answer::kubernetes(403));
-        gateway.rules().add(Rule::new("create pods/eviction", Which::Nth(n), forbidden));
-    }
-
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
-
-    assert_eq!(fates(outcome.result.as_ref().expect("it drains"))["clean"], 5);
-    let said = outcome.logs.iter().filter(|line| line.contains("a right is missing")).count();
-    assert_eq!(said, 1, "{:#?}", outcome.logs);
 }

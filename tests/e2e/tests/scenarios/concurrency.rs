@@ -1,4 +1,6 @@
 //! An account with ten concurrent executions: waits of a spot notice and of continuations beside ten blocked hooks.
+//!
+//! Reason: process.
 
 use std::time::Duration;
 

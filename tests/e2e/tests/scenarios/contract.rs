@@ -1,4 +1,6 @@
 //! A real API server answers what the simulation's does (`tests/contract`).
+//!
+//! Reason: API semantics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

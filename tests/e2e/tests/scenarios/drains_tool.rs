@@ -1,4 +1,6 @@
 //! `tools/spillway drains`: what it shows of a drain that goes on, as a real API server tells it.
+//!
+//! Reason: whole way.
 
 use std::time::Duration;
 

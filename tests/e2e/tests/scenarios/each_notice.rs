@@ -1,19 +1,17 @@
 //! One drain for each notice that asks for one, from AWS' own words through the rule of the template to an empty node;
 //! and notices of several instances, each of which ends on its own.
+//!
+//! Reason: whole way.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use spillway_bed::NodeOptions;
-use spillway_bed::audit::Request;
 use spillway_bed::aws::{CapacityReservation, Ec2State, Hook};
 use spillway_bed::lambda::{Delivery, Outcome};
-use spillway_bed::nodes;
 use spillway_bed::pods::PodShape;
-use spillway_e2e::{Stage, fates, receipt, sample, spot_notice, the_one, world};
-
-use crate::continued::end_slow_pod;
+use spillway_e2e::{Stage, fates, receipt, sample, the_one, world};
 
 const PODS: u32 = 2;
 
@@ -123,29 +121,6 @@ async fn every_instance_of_a_capacity_block_that_ends_is_drained_by_itself() {
     assert_eq!(drained, nodes);
 }
 
-#[tokio::test]
-async fn a_capacity_block_that_nothing_runs_in_is_ignored() {
-    let stage = Stage::set("empty-block").await;
-    let mut event = sample("capacity-block-expiry");
-    event["time"] = from_now(0);
-    let outcome = stage.deliver(through_the_bus(&event).await).await;
-    let answer = outcome.result.as_ref().expect("it is no failure");
-    assert_eq!(answer["ending"], "ignored");
-    assert_eq!(answer["reason"], "EC2 knows no instance that runs in capacity reservation cr-1234567890abcdef0");
-}
-
-#[tokio::test]
-async fn scheduled_maintenance_drains_the_node_when_it_is_about_to_start() {
-    let stage = with_pods(Stage::set("maintenance").await).await;
-    let mut event = sample("health-scheduled-maintenance");
-    event["time"] = from_now(0);
-    event["detail"]["startTime"] = from_now(120);
-    event["detail"]["affectedEntities"][0]["entityValue"] =
-        json!(format!("arn:aws:ec2:us-east-1:123456789012:instance/{}", stage.node.instance_id));
-    let outcome = stage.deliver(through_the_bus(&event).await).await;
-    assert_drained(&outcome, "scheduled maintenance");
-}
-
 /// NTH drains the first of them only (facts of its code: every affected instance gets the same event id).
 #[tokio::test]
 async fn every_instance_of_a_health_event_ends_on_its_own_and_one_that_fails_stops_no_other() {
@@ -217,61 +192,4 @@ async fn a_group_that_keeps_the_instance_waits_for_its_drain_too() {
         let actions = aws.instance(instance).await.expect("it is known").actions;
         assert_eq!(actions[0].result.as_deref(), Some("CONTINUE"), "{actions:?}");
     }
-}
-
-/// NTH gives up after four messages that it cannot read (it counts them and panics).
-#[tokio::test]
-async fn notices_that_cannot_be_read_stop_none_that_can() {
-    let stage = with_pods(Stage::set("poison").await).await;
-    let mut poison = sample("spot-interruption");
-    poison["detail"] = json!({"instance-id": null});
-    for _ in 0..5 {
-        stage.lambda.invoke(&poison).await.result.expect_err("it fails");
-    }
-    let process = stage.lambda.process_ids();
-    let outcome = stage.lambda.invoke(stage.interrupt(Duration::from_secs(120)).await).await;
-    assert_drained(&outcome, "spot interruption");
-    assert_eq!(stage.lambda.process_ids(), process, "the function lived on");
-}
-
-/// NTH drains up to four times at once, and may forget the hook: each notice is an event of its own to it.
-#[tokio::test]
-async fn all_that_aws_says_of_one_instance_drains_it_once_and_completes_its_hook() {
-    let stage = Stage::set_in_group("all-at-once", Hook::terminate("spillway")).await;
-    // They do not exit, also not at the end of a grace that the latest notice cuts short: the test ends them.
-    let lost = json!({"metadata": {"annotations": {"spillway.test/lost": "true"}}});
-    stage.deploy("slow", PODS, PodShape::default().with(lost)).await;
-    let stage = stage
-        .with_settings(&[("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance")])
-        .await;
-    // A process for each: the latest notice leaves ten seconds, for all of them to come to the node.
-    for _ in 0..4 {
-        stage.lambda.initialize().await.expect("it starts");
-    }
-    let id = &stage.node.instance_id;
-    let rebalance = about("rebalance-recommendation", id);
-    let shutting_down = about("state-change-shutting-down", id);
-    let terminate = stage.terminate().await;
-    let spot = spot_notice(id, Timestamp::now());
-    let invoke = |event: Value| stage.lambda.invoke(event);
-    let mut audit = stage.audit.clone();
-    let watching = |requests: &[Request]| {
-        requests.iter().filter(|r| r.verb == "watch" && r.resource == "pods" && r.code == Some(200)).count() >= 4
-    };
-    let end = async {
-        let watched = audit.wait_until("four drains that watch the pods", Duration::from_mins(1), watching).await;
-        watched.unwrap_or_else(|error| panic!("{error}"));
-        end_slow_pod(&stage).await;
-    };
-
-    let (spot, terminate, rebalance, gone, ()) =
-        tokio::join!(invoke(spot), invoke(terminate), invoke(rebalance), invoke(shutting_down), end);
-
-    let all = [spot, terminate, rebalance, gone];
-    let mut endings: Vec<_> = all.iter().map(|one| receipt(one)["ending"].to_string()).collect();
-    endings.sort();
-    assert_eq!(endings, ["\"drained\"", "\"joined\"", "\"joined\"", "\"joined\""], "{all:#?}");
-    let actions = stage.world.aws_side().instance(id).await.expect("it is known").actions;
-    assert_eq!(actions[0].result.as_deref(), Some("CONTINUE"), "{actions:?}");
-    nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the cloud takes the node away");
 }

@@ -1,18 +1,19 @@
 //! Karpenter's nodes: left to it, or handed to it with the deadline.
+//!
+//! Reason: API semantics.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::{Api, ResourceExt as _};
+use kube::ResourceExt as _;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use spillway_bed::NodeOptions;
 use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::karpenter::{Karpenter, NodeClaim, TERMINATION_TIMESTAMP, node_claims};
 use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::{self, PodShape};
-use spillway_e2e::{Stage, spot_notice, world};
+use spillway_e2e::{Stage, world};
 
 const SPOT: Duration = Duration::from_secs(120);
 
@@ -63,18 +64,6 @@ fn written(claim: &NodeClaim) -> Option<Timestamp> {
 }
 
 #[tokio::test]
-async fn by_default_karpenters_node_is_left_to_karpenter_and_the_cluster_is_not_even_asked() {
-    let mut on = OnKarpenter::set("karpenter-left", "off").await;
-
-    let outcome = on.stage.lambda.invoke(on.stage.interrupt(SPOT).await).await;
-
-    let answer = outcome.result.as_ref().expect("it is ignored");
-    assert_eq!(answer["ending"], "ignored", "{outcome:#?}");
-    assert_eq!(answer["reason"], "the node belongs to Karpenter, which drains it itself");
-    assert_eq!(on.stage.requests(), Vec::<String>::new());
-}
-
-#[tokio::test]
 async fn nodeclaim_gets_the_deadline_and_is_deleted() {
     let mut on = OnKarpenter::set("handed", "nodeclaim").await;
     on.deploy(2, PodShape::default()).await;
@@ -101,47 +90,6 @@ async fn nodeclaim_gets_the_deadline_and_is_deleted() {
 }
 
 #[tokio::test]
-async fn deleted_nodeclaim_gets_the_earlier_deadline() {
-    let on = OnKarpenter::set("karpenter-leaving", "nodeclaim").await;
-    let client = on.stage.world.admin();
-    on.annotate_claim(Timestamp::now() + Duration::from_secs(3600)).await;
-    node_claims(&client).delete(&on.claim.name_any(), &DeleteParams::default()).await.expect("it is there");
-    let event = on.stage.interrupt(SPOT).await;
-
-    let outcome = on.stage.deliver(&event).await;
-
-    let answer = outcome.result.as_ref().expect("it joins");
-    assert_eq!(answer["ending"], "joined", "{outcome:#?}");
-    assert_eq!(written(&on.now().await), Some(deadline(&event)));
-}
-
-#[tokio::test]
-async fn a_deadline_that_is_past_is_not_written_so_that_pods_keep_their_own_grace() {
-    let on = OnKarpenter::set("karpenter-late", "nodeclaim").await;
-    let event = spot_notice(&on.stage.node.instance_id, Timestamp::now() - Duration::from_secs(180));
-
-    let outcome = on.stage.deliver(&event).await;
-
-    assert_eq!(outcome.result.as_ref().expect("it is handed over")["ending"], "done", "{outcome:#?}");
-    assert_eq!(written(&on.now().await), None);
-}
-
-#[tokio::test]
-async fn an_earlier_deadline_stays() {
-    let on = OnKarpenter::set("earlier", "nodeclaim").await;
-    let event = on.stage.interrupt(SPOT).await;
-    let earlier = deadline(&event) - Duration::from_secs(30);
-    on.annotate_claim(earlier).await;
-
-    let outcome = on.stage.deliver(&event).await;
-
-    let answer = outcome.result.as_ref().expect("it is handed over");
-    assert_eq!(answer["ending"], "done", "{outcome:#?}");
-    assert!(answer["reason"].to_string().contains(&format!("by {earlier}")), "{answer}");
-    assert_eq!(written(&on.now().await), Some(earlier));
-}
-
-#[tokio::test]
 async fn an_earlier_deadline_that_somebody_writes_in_between_stays_too() {
     let mut on = OnKarpenter::set("karpenter-between", "nodeclaim").await;
     let gateway = on.stage.through_gateway().await;
@@ -160,35 +108,4 @@ async fn an_earlier_deadline_that_somebody_writes_in_between_stays_too() {
     assert_eq!(written(&on.now().await), Some(earlier));
     let writes: Vec<String> = on.stage.requests().into_iter().filter(|request| request.starts_with("patch")).collect();
     assert_eq!(writes, [format!("patch nodeclaims {} → 409", on.claim.name_any())]);
-}
-
-#[tokio::test]
-async fn a_claim_of_another_instance_that_a_node_names_as_its_owner_is_not_touched() {
-    let on = OnKarpenter::set("of-another", "nodeclaim").await;
-    let claims = node_claims(&on.stage.world.admin());
-    let another = Patch::Merge(json!({"status": {"providerID": "aws:///us-east-1a/i-0fedcba9876543210"}}));
-    claims.patch_status(&on.claim.name_any(), &PatchParams::default(), &another).await.expect("it is there");
-
-    let outcome = on.stage.deliver(on.stage.interrupt(SPOT).await).await;
-
-    let answer = outcome.result.as_ref().expect("it is ignored");
-    assert_eq!(answer["ending"], "ignored", "{outcome:#?}");
-    let reason = answer["reason"].as_str().expect("a reason");
-    assert!(reason.ends_with("is of aws:///us-east-1a/i-0fedcba9876543210: neither is touched"), "{reason}");
-    let claim = on.now().await;
-    assert_eq!((claim.metadata.deletion_timestamp.is_some(), written(&claim)), (false, None));
-}
-
-#[tokio::test]
-async fn a_node_that_is_opted_out_is_not_handed_over() {
-    let on = OnKarpenter::set("karpenter-opted-out", "nodeclaim").await;
-    let nodes = Api::<Node>::all(on.stage.world.admin());
-    let label = Patch::Merge(json!({"metadata": {"labels": {"spillway/ignore": ""}}}));
-    nodes.patch(&on.stage.node.name, &PatchParams::default(), &label).await.expect("it is there");
-
-    let outcome = on.stage.deliver(on.stage.interrupt(SPOT).await).await;
-
-    assert_eq!(outcome.result.as_ref().expect("it is ignored")["ending"], "ignored", "{outcome:#?}");
-    let claim = on.now().await;
-    assert_eq!((claim.metadata.deletion_timestamp.is_some(), written(&claim)), (false, None));
 }

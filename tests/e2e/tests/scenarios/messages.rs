@@ -1,4 +1,6 @@
 //! Messages about drains: one when it begins, one when it ends, one for a storm; and none of it costs the drain anything.
+//!
+//! Reason: whole way, process.
 
 use std::time::Duration;
 
@@ -7,7 +9,6 @@ use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::Webhook;
-use spillway_bed::aws::Hook;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::webhook::{Answer, SECRET_PATH};
 use spillway_e2e::announcing::{announcer_as_deployed, announcer_of, assert_untold, drained, kept};
@@ -59,21 +60,6 @@ async fn a_spot_drain_makes_one_slack_message_when_it_begins_and_one_when_it_end
 }
 
 #[tokio::test]
-async fn fifty_receipts_in_one_window_make_one_message() {
-    let webhook = Webhook::start().await.expect("a webhook");
-    let document = kept("storm", &json!({"url": webhook.url(), "format": "json"})).await;
-    let announcer = announcer_as_deployed("storm", &[("Webhook", &document)]).await;
-
-    let receipts: Vec<Value> = (0..50).map(drained).collect();
-    announcer.send(&receipts).await.expect("the queue takes them");
-
-    let outcomes = announcer.until_invoked(1).await.expect("the window ends");
-    assert!(outcomes[0].result.is_ok(), "{outcomes:#?}");
-    let [message] = &*webhook.posts() else { panic!("one message: {:#?}", webhook.posts()) };
-    assert_eq!(message.json()["notices"].as_array().map(Vec::len), Some(50), "{message:#?}");
-}
-
-#[tokio::test]
 async fn a_storm_of_a_hundred_nodes_is_one_message_by_cluster_and_zone() {
     let webhook = Webhook::start().await.expect("a webhook");
     let document = kept("storm-of-100", &json!({"url": webhook.url()})).await;
@@ -101,29 +87,6 @@ async fn a_storm_of_a_hundred_nodes_is_one_message_by_cluster_and_zone() {
         "*prod, us-east-1a*\n39 drained, 1 failed\n*prod, us-east-1b*\n60 drained\n*ip-10-0-0-0.ec2.internal of prod*";
     assert!(told.starts_with(zones), "{told}");
     assert!(message.to_string().contains("#logsV2:logs-insights|log>"), "{message:#}");
-}
-
-/// NTH sends its message before it completes the hook, which waits for as long as the webhook does not answer.
-#[tokio::test]
-async fn a_webhook_that_never_answers_holds_up_no_hook() {
-    let stage = Stage::set_in_group("silent-webhook", Hook::terminate("spillway")).await.that_announces().await;
-    stage.deploy("web", 1, stubborn()).await;
-    let webhook = Webhook::start().await.expect("a webhook");
-    webhook.answers([], Answer::Slow(NEVER));
-    let _announcer =
-        announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
-
-    let notice = stage.terminate().await;
-    let until_asked = async {
-        webhook.until_posted(1).await.expect("it is asked while the drain waits");
-        take_pods(&stage).await;
-    };
-    let (outcome, ()) = tokio::join!(stage.lambda.invoke(notice), until_asked);
-
-    let receipt = receipt(&outcome);
-    assert_eq!((&receipt["ending"], &receipt["hook"]["state"]), (&"drained".into(), &"completed".into()));
-    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
-    assert_eq!(instance.actions[0].result.as_deref(), Some("CONTINUE"));
 }
 
 #[tokio::test]

@@ -2,19 +2,19 @@
 //!
 //! Each has a spot notice and two pods. Their evictions stand still when the fault begins, so that none is over before it. A webhook
 //! is slow from the start.
+//!
+//! Reason: connection.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use spillway_bed::aws::Fault as AwsFault;
 use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::Outcome;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Mode;
-use spillway_bed::webhook::Answer;
-use spillway_e2e::{Asked, Stage, fates, receipt, spot_notice};
+use spillway_e2e::{Stage, fates, receipt};
 use tokio::time::{sleep, timeout};
 
 const SPOT: Duration = Duration::from_secs(120);
@@ -273,68 +273,4 @@ async fn a_certificate_of_an_authority_that_eks_does_not_show_yet_is_trusted_whe
     .await;
 
     assert_in_time(&mut stage, &outcome).await;
-}
-
-#[tokio::test]
-async fn a_webhook_on_nodes_that_takes_half_a_minute_keeps_no_pod() {
-    let mut stage = stage("slow-webhook-on-nodes").await;
-    let _webhook = stage.ask_webhook_that_is_slow(Asked::Nodes).await;
-
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
-
-    assert_in_time(&mut stage, &outcome).await;
-    let told = receipt(&outcome);
-    assert!(told["not_cordoned"].as_str().is_some_and(|why| why.contains("did not answer")), "{told:#}");
-}
-
-#[tokio::test]
-async fn evictions_that_a_webhook_takes_half_a_minute_for_are_made_again_when_it_is_gone() {
-    let mut stage = stage("slow-webhook").await;
-    let webhook = stage.ask_webhook_that_is_slow(Asked::Evictions).await;
-    let is_gone = async {
-        webhook.until_posted(1 + PODS).await.expect("it is asked");
-        stage.ask_webhook_no_more().await;
-    };
-
-    let (outcome, ()) = tokio::join!(stage.lambda.invoke(stage.interrupt(SPOT).await), is_gone);
-
-    assert_in_time(&mut stage, &outcome).await;
-}
-
-#[tokio::test]
-async fn evictions_that_a_webhook_takes_twenty_seconds_for_are_waited_for() {
-    let mut stage = stage("slow-webhook-that-admits").await;
-    let webhook = stage.ask_webhook_that_is_slow(Asked::Evictions).await;
-    webhook.answers([], Answer::Admits(Duration::from_secs(20)));
-
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
-
-    assert_in_time(&mut stage, &outcome).await;
-    assert_eq!(webhook.posts().len(), 1 + PODS, "each eviction is made once: {outcome:#?}");
-}
-
-#[tokio::test]
-async fn pods_whose_evictions_a_webhook_takes_half_a_minute_for_are_deleted_in_time() {
-    let mut stage = stage("slow-webhook-for-ever").await;
-    let webhook = stage.ask_webhook_that_is_slow(Asked::Evictions).await;
-    // A minute is left.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT / 2);
-
-    let outcome = stage.lambda.invoke(event).await;
-
-    let told = receipt(&outcome);
-    assert_eq!(
-        (&told["ending"], fates(&told)),
-        (&"drained".into(), [("forced".to_owned(), PODS)].into()),
-        "{outcome:#?}"
-    );
-    for pod in told["pods"].as_array().expect("pods") {
-        // What the API server says after half a minute, or nothing yet to the eviction after that.
-        let why = pod["why"].as_str().unwrap_or_default();
-        assert!(why.contains("did not answer") || why.contains("evictions.example.com"), "{pod}");
-    }
-    let deleted = stage.audit.requests().expect("the audit log").into_iter();
-    let deleted = deleted.filter(|made| made.verb == "delete" && made.code == Some(200)).count();
-    assert_eq!(deleted, PODS, "{told:#}");
-    assert!(webhook.posts().len() > PODS, "it was asked: {told:#}");
 }

@@ -1,4 +1,6 @@
 //! Kubernetes events: what people see of a drain by `kubectl describe`, and what it may cost.
+//!
+//! Reason: API semantics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,10 +8,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
-use spillway_bed::aws::Hook;
-use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::lambda::Outcome;
-use spillway_bed::pods::{self, PodShape};
+use spillway_bed::pods::PodShape;
 use spillway_e2e::{Stage, receipt};
 
 const SPOT: Duration = Duration::from_secs(120);
@@ -78,42 +78,4 @@ async fn kubectl_describe_tells_of_a_drain_on_the_node_and_on_each_pod() {
     let record = record.iter().find(|pod| pod["fate"] == "clamped").expect("one was clamped");
     assert_eq!(text(clamped.involved_object.uid.as_ref()), record["uid"], "by which kubectl describe finds it");
     assert!(said_of_events(&outcome).is_empty());
-}
-
-#[tokio::test]
-async fn a_hook_is_completed_before_the_events_and_the_invocation_ends_without_one_that_hangs() {
-    let stage = Stage::set_in_group("told-not", Hook::terminate("spillway")).await;
-    let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "true")]).await;
-    stage.deploy("web", 2, PodShape::default().exits_after(SLOWLY)).await;
-    let gateway = stage.through_gateway().await;
-    let held = Held::default();
-    gateway.rules().add(Rule::new("create events", Which::Nth(2), Fault::Hold(Side::Before, held.clone())));
-
-    let mut drain = std::pin::pin!(stage.lambda.invoke(stage.terminate().await));
-    tokio::select! {
-        outcome = &mut drain => panic!("none was written at the end: {outcome:#?}"),
-        () = held.reached() => {}
-    }
-    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
-    assert_eq!(instance.actions[0].ended_by.as_deref(), Some("call"), "{instance:?}");
-    assert!(pods::on_node(&stage.world.admin(), &stage.node.name).await.expect("a list").is_empty());
-    // It is never let go.
-    let outcome = drain.await;
-
-    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
-    let [warning] = said_of_events(&outcome)[..] else { panic!("{outcome:#?}") };
-    // The one that hangs; to a busy machine the time may be too short for another.
-    assert!(warning.contains(" of 3 Kubernetes events were not written"), "{warning}");
-}
-
-#[tokio::test]
-async fn without_the_setting_nothing_is_written() {
-    let mut stage = Stage::set("nothing-told").await;
-    stage.deploy("web", 2, PodShape::default()).await;
-
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
-
-    assert!(outcome.result.is_ok(), "{outcome:#?}");
-    let requests = stage.requests();
-    assert!(!requests.iter().any(|request| request.contains("events")), "{requests:#?}");
 }

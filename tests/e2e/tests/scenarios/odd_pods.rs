@@ -1,20 +1,17 @@
 //! One odd pod never stops the others: it leaves, stays or is named, and its neighbours are drained.
+//!
+//! Reason: API semantics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::scheduling::v1::PriorityClass;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
-use spillway_bed::aws::Hook;
-use spillway_bed::gateway::{Answer, Fault, Rule, Which};
 use spillway_bed::pods::{self, PodShape};
-use spillway_e2e::{Stage, spot_notice};
+use spillway_e2e::Stage;
 
 const SPOT: Duration = Duration::from_secs(120);
 /// What a bare pod is called here.
@@ -38,12 +35,6 @@ async fn odd_in(stage: &Stage, namespace: &str, shape: PodShape) -> Pod {
     let pod = pods::create(&client, &pod).await.expect("it is created");
     pods::until_running_of(&client, namespace, ODD, 1).await.expect("it runs");
     pod
-}
-
-/// A notice that is late by a minute and a half: thirty seconds are left. A pod that something holds, and that asks
-/// for as much, is deleted when half of them are over.
-fn late(stage: &Stage) -> Value {
-    spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(90))
 }
 
 /// Drains the node by a spot notice, and answers the receipt.
@@ -170,57 +161,6 @@ async fn a_pod_whose_daemon_set_is_not_there_stays_for_the_garbage_collector_and
 }
 
 #[tokio::test]
-async fn a_pod_under_two_budgets_is_forced_in_time_and_holds_up_nobody() {
-    let mut stage = stage("several-budgets").await;
-    let client = stage.world.admin();
-    odd(&stage, PodShape::default()).await;
-    let first = pods::budget(&stage.name, ODD, 1);
-    let mut second = first.clone();
-    second.metadata.name = Some("odd-too".to_owned());
-    pods::create(&client, &first).await.expect("it is created");
-    pods::create(&client, &second).await.expect("it is created");
-
-    let receipt = drained_by(&stage, late(&stage)).await;
-
-    let pod = record(&receipt, ODD);
-    assert_eq!((&pod["fate"], &pod["blocked_by"]), (&json!("forced"), &json!("odd, odd-too")));
-    assert_eq!(pod["why"], "PodDisruptionBudgets odd and odd-too (leave the pod one) blocked it");
-    assert_eq!(evictions(&mut stage, ODD)[0], 500, "the eviction API cannot handle two budgets");
-    let requests = stage.audit.requests().expect("the audit log");
-    let deletions: Vec<_> = requests.iter().filter(|r| r.verb == "delete").collect();
-    // A duplicate that came at once deletes it at that moment too. It may find the pod gone, or see it go and hang up.
-    assert!(deletions.iter().all(|r| r.name == ODD) && deletions[0].code == Some(200), "{deletions:?}");
-    // A busy API server may have answered 504 before.
-    let told =
-        requests.iter().find(|r| r.subresource == "status" && r.code == Some(200)).expect("the condition is set");
-    assert!(told.verb == "patch" && told.received <= deletions[0].received, "{told:?}");
-    let neighbours = requests.iter().filter(|r| r.subresource == "eviction" && r.name.starts_with("web-"));
-    let last = neighbours.filter_map(|r| r.done).max().expect("they are evicted");
-    assert!(last < deletions[0].received, "the others did not wait for it");
-}
-
-#[tokio::test]
-async fn a_budget_with_an_empty_selector_holds_its_whole_namespace_and_no_other() {
-    let mut stage = stage("empty-selector").await;
-    let client = stage.world.admin();
-    let namespace = "empty-selector-own";
-    pods::create_namespace(&client, namespace).await.expect("a namespace");
-    odd_in(&stage, namespace, PodShape::default()).await;
-    let budget: PodDisruptionBudget = serde_json::from_value(json!({
-        "metadata": {"namespace": namespace, "name": "all"}, "spec": {"maxUnavailable": 0, "selector": {}},
-    }))
-    .expect("a budget");
-    pods::create(&client, &budget).await.expect("it is created");
-    pods::until_budget_sees(&client, namespace, "all", 1).await.expect("it counts");
-
-    let receipt = drained_by(&stage, late(&stage)).await;
-
-    let pod = record(&receipt, ODD);
-    assert_eq!((&pod["fate"], &pod["blocked_by"]), (&json!("forced"), &json!("all")));
-    assert!(evictions(&mut stage, ODD).iter().all(|code| *code == 429));
-}
-
-#[tokio::test]
 async fn a_pod_whose_namespace_is_being_deleted_is_waited_for() {
     let mut stage = stage("leaving-namespace").await;
     let client = stage.world.admin();
@@ -305,31 +245,6 @@ async fn absurd_grace_periods_are_given_as_far_as_there_is_time() {
     assert!(on_node(&stage).await.is_empty());
 }
 
-#[tokio::test]
-async fn a_pod_whose_priority_class_is_gone_leaves_as_an_ordinary_one() {
-    let mut stage = stage("priority").await;
-    let client = stage.world.admin();
-    // Critical pods may only live in kube-system.
-    let critical = PodShape::default().priority_class("system-cluster-critical").on_node(&stage.node.name);
-    let critical = pods::deployment("kube-system", "priority-dns", 1, &critical);
-    pods::create(&client, &critical).await.expect("it is created");
-    pods::until_running_of(&client, "kube-system", "priority-dns", 1).await.expect("it runs");
-    let classes = Api::<PriorityClass>::all(client);
-    let class: PriorityClass =
-        serde_json::from_value(json!({"metadata": {"name": "short-lived"}, "value": 1000})).expect("a class");
-    classes.create(&PostParams::default(), &class).await.expect("it is created");
-    let slow = Duration::from_secs(2);
-    odd(&stage, PodShape::default().priority_class("short-lived").exits_after(slow)).await;
-    classes.delete("short-lived", &DeleteParams::default()).await.expect("it is deleted");
-
-    assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
-    assert!(on_node(&stage).await.is_empty());
-    let requests = stage.audit.requests().expect("the audit log");
-    let evicted = |name: &str| requests.iter().find(|r| r.subresource == "eviction" && r.name.starts_with(name));
-    let (odd, critical) = (evicted(ODD).expect("it is evicted"), evicted("priority-dns").expect("it is evicted"));
-    assert!(critical.received.duration_since(odd.received).unsigned_abs() >= slow, "{odd:?} {critical:?}");
-}
-
 /// The API server takes 256 KiB of annotations, and etcd 1.5 MiB of an object: this has a little less of each.
 #[tokio::test]
 async fn a_pod_as_large_as_the_api_server_takes_leaves() {
@@ -347,49 +262,4 @@ async fn a_pod_as_large_as_the_api_server_takes_leaves() {
 
     assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
     assert!(on_node(&stage).await.is_empty());
-}
-
-#[tokio::test]
-async fn a_pod_that_is_being_deleted_already_is_waited_for_and_not_evicted() {
-    let mut stage = stage("leaving").await;
-    let client = stage.world.admin();
-    let pod = odd(&stage, PodShape::default().exits_after(Duration::from_secs(15))).await;
-    let pods = Api::<Pod>::namespaced(client, &stage.name);
-    pods.delete(ODD, &DeleteParams::default()).await.expect("it is deleted");
-    until_leaving(&stage, &pod).await;
-
-    assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
-
-    assert!(evictions(&mut stage, ODD).is_empty());
-    assert!(on_node(&stage).await.is_empty());
-}
-
-/// Nothing of it runs: a hook would wait for nobody, to its end.
-#[tokio::test]
-async fn a_finished_pod_whose_eviction_a_webhook_refuses_holds_no_hook() {
-    let stage = Stage::set_in_group("finished-refused", Hook::terminate("spillway")).await;
-    let done = odd(&stage, PodShape::default()).await;
-    let client = stage.world.admin();
-    let succeeded = Patch::Merge(json!({"status": {"phase": "Succeeded"}}));
-    let pods = Api::<Pod>::namespaced(client.clone(), &stage.name);
-    pods.patch_status(ODD, &PatchParams::default(), &succeeded).await.expect("it ends");
-    let gateway = stage.through_gateway().await;
-    let no = "admission webhook \"jobs.example.com\" denied the request: its results are being collected";
-    gateway.rules().add(Rule::new("create pods/eviction", Which::All, Fault::Answer(Answer::denied(403, no))));
-
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
-
-    let receipt = outcome.result.as_ref().expect("it drains");
-    assert_eq!(
-        (&receipt["ending"], &receipt["hook"]["state"]),
-        (&json!("drained"), &json!("completed")),
-        "{receipt:#}"
-    );
-    let pod = record(receipt, ODD);
-    assert_eq!(pod["fate"], "stayed", "{receipt:#}");
-    assert!(
-        pod["why"].as_str().is_some_and(|why| why.contains("finished") && why.contains("jobs.example.com")),
-        "{pod:#}"
-    );
-    assert_eq!(on_node(&stage).await, [done.name_any()]);
 }

@@ -1,4 +1,6 @@
 //! The pace of planned maintenance: of six nodes of one group and zone five drain, and the sixth waits with a taint.
+//!
+//! Reason: API semantics.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;

@@ -1,4 +1,6 @@
 //! Messages to a topic, and the rights of the announcer's role.
+//!
+//! Reason: whole way.
 
 use std::collections::BTreeSet;
 

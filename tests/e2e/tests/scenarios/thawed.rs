@@ -1,4 +1,6 @@
 //! A function that was frozen for long: whatever was on the way has forgotten its connections, without a word.
+//!
+//! Reason: connection.
 
 use std::time::Duration;
 

@@ -1,14 +1,14 @@
 //! Giving a node back among people: what is ours goes, and what somebody did to the node meanwhile stays.
+//!
+//! Reason: API semantics.
 
 use std::process::Command;
-use std::time::Duration;
 
 use jiff::{Timestamp, Unit};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
-use spillway_bed::nodes;
-use spillway_e2e::{Stage, receipt, sample, spot_notice};
+use spillway_e2e::{Stage, receipt, sample};
 
 const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 const TRACES: [(&str, &str); 2] = [("SPILLWAY_TAINTS", "spillway"), ("SPILLWAY_LOAD_BALANCERS", "exclude")];
@@ -80,31 +80,6 @@ async fn all_our_marks_go_and_those_of_others_stay() {
 }
 
 #[tokio::test]
-async fn a_node_that_a_person_had_cordoned_before_stays_cordoned() {
-    let stage = stage("person-before").await;
-    kubectl(&stage, "cordon");
-    assert_eq!(says(&stage, "stopping").await.0, "drained");
-
-    let ended = says(&stage, "running").await;
-
-    let why = "somebody else had cordoned it before; the cordon stays";
-    assert_eq!(ended, nothing_of_ours(&stage, why));
-    assert!(is_cordoned_without_marks(&stage).await);
-}
-
-#[tokio::test]
-async fn a_node_that_a_person_has_uncordoned_loses_our_marks() {
-    let stage = stage("person-uncordons").await;
-    assert_eq!(says(&stage, "stopping").await.0, "drained");
-    kubectl(&stage, "uncordon");
-
-    let ended = says(&stage, "running").await;
-
-    assert_eq!(ended, nothing_of_ours(&stage, "somebody else has uncordoned it"));
-    assert!(!is_cordoned_without_marks(&stage).await);
-}
-
-#[tokio::test]
 async fn a_node_that_a_person_has_uncordoned_and_cordoned_again_stays_cordoned() {
     let stage = stage("person-cordons-again").await;
     assert_eq!(says(&stage, "stopping").await.0, "drained");
@@ -116,33 +91,6 @@ async fn a_node_that_a_person_has_uncordoned_and_cordoned_again_stays_cordoned()
     let why = "somebody else has cordoned it since; the cordon stays";
     assert_eq!(ended, nothing_of_ours(&stage, why));
     assert!(is_cordoned_without_marks(&stage).await);
-}
-
-/// Lambda's queue may keep *running* for an hour when a burst of launches throttles it.
-#[tokio::test]
-async fn a_late_notice_that_an_instance_runs_gives_back_nothing_that_was_claimed_since() {
-    let stage = stage("late-running").await;
-    stage.lambda.invoke(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
-    assert!(stage.is_cordoned().await);
-    let mut running = event(&stage, "running").await;
-    let sent = Timestamp::now() - Duration::from_mins(10);
-    running["time"] = json!(sent.round(Unit::Second).expect("a time of these days").to_string());
-
-    let undone = stage.lambda.invoke(running).await;
-
-    assert!(stage.is_cordoned().await, "{undone:#?}");
-    assert!(stage.node_now().await.annotations().contains_key("spillway/claim"));
-}
-
-#[tokio::test]
-async fn a_cordon_of_a_node_that_we_have_cordoned_changes_nothing_and_so_is_not_seen() {
-    let stage = stage("cordon-on-top").await;
-    assert_eq!(says(&stage, "stopping").await.0, "drained");
-    kubectl(&stage, "cordon");
-
-    says(&stage, "running").await;
-
-    assert!(!is_cordoned_without_marks(&stage).await);
 }
 
 #[tokio::test]
@@ -165,23 +113,4 @@ async fn what_a_person_does_between_the_look_and_the_patch_counts() {
     assert!(ended["reason"].as_str().is_some_and(|reason| reason.contains("has cordoned it since")), "{ended:#}");
     assert!(is_cordoned_without_marks(&stage).await);
     assert!(stage.node_requests().contains(&"patch 422".to_owned()));
-}
-
-#[tokio::test]
-async fn a_node_that_was_opted_out_meanwhile_is_not_touched() {
-    let stage = stage("opted-out-meanwhile").await;
-    assert_eq!(says(&stage, "stopping").await.0, "drained");
-    stage.change_node(&json!({"metadata": {"labels": {"spillway/ignore": ""}}})).await;
-    // The node controller's taint is no change of ours.
-    nodes::until_cordon_is_seen(&stage.world.admin(), &stage.node.name).await.expect("it gets its taint");
-    let before = stage.node_now().await;
-
-    let (ending, reason) = says(&stage, "running").await;
-
-    assert_eq!(
-        (ending, reason),
-        ("ignored".to_owned(), format!("node {} has the label spillway/ignore", stage.node.name))
-    );
-    let after = stage.node_now().await;
-    assert_eq!((after.metadata.annotations, after.spec), (before.metadata.annotations, before.spec));
 }

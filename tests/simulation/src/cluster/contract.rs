@@ -51,7 +51,7 @@ fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
         ..App::plain(0)
     };
     let namespace = app.namespace().to_owned();
-    let shared = Shared::of(Plan::quiet(app), 0, false);
+    let shared = Shared::of(Plan::quiet(vec![app]), 0, false);
     let mut simulation = shared.lock();
     simulation.set_up();
     // Whose requests they are.

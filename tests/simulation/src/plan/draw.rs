@@ -123,6 +123,7 @@ fn app(rng: &mut Rng, most: usize) -> App {
         _ => Owner::ReplicaSet,
     };
     App {
+        name: String::new(),
         cluster: 0,
         owner,
         pods,
@@ -238,5 +239,6 @@ fn outage(rng: &mut Rng) -> Outage {
         until: from + Duration::from_millis(lasts),
         fault,
         of_a_thousand: [100, 1000, 1000][rng.usize(0..3)],
+        only: String::new(),
     }
 }

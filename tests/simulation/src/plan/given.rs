@@ -8,6 +8,7 @@ impl App {
     /// So many pods of a deployment, each on the next node, that nothing blocks.
     pub(crate) fn plain(pods: usize) -> Self {
         Self {
+            name: String::new(),
             cluster: 0,
             owner: Owner::ReplicaSet,
             pods,
@@ -29,23 +30,28 @@ impl App {
 }
 
 impl Plan {
-    /// Nothing happens but to one node, and to the pods of one app, of which there are none yet.
-    pub(crate) fn quiet(app: App) -> Self {
-        let drawn = Self::of(0);
+    /// Nothing happens but to one node, and to the pods of these apps.
+    pub(crate) fn quiet(apps: Vec<App>) -> Self {
         Self {
             nodes: 1,
             clusters: Vec::new(),
-            names: drawn.names[..1].to_vec(),
-            apps: vec![app],
+            names: vec![Naming::DnsName],
+            apps,
             interruptions: Vec::new(),
             people: Vec::new(),
             compactions: Vec::new(),
+            duplicates: 0,
+            kills: Vec::new(),
+            outages: Vec::new(),
+            invocation: Duration::from_mins(15),
+            skew_ms: 0,
+            settings: Vec::new(),
+            karpenter: Vec::new(),
+            managed: Vec::new(),
+            hook_timeout: Duration::from_mins(30),
             watch_breaks: 0,
             watch_lag_ms: 0,
             node_status: 0,
-            karpenter: Vec::new(),
-            managed: Vec::new(),
-            ..drawn
         }
     }
 
@@ -63,13 +69,9 @@ impl Plan {
             nodes: nodes + spare,
             names: vec![Naming::DnsName; nodes + spare],
             interruptions: (0..nodes).map(of_node).collect(),
-            duplicates: 0,
-            kills: Vec::new(),
-            outages: Vec::new(),
-            invocation: Duration::from_secs(900),
             skew_ms: 2000,
             settings: vec![("SPILLWAY_MAINTENANCE_LEAD_S".to_owned(), lead_s.to_owned())],
-            ..Self::quiet(app)
+            ..Self::quiet(vec![app])
         }
     }
 }

@@ -32,6 +32,7 @@ use crate::fact::Fact;
 use crate::lambda::{Attempt, AttemptId, Lambda};
 use crate::plan::{NodeId, Plan};
 use deadline::{Deadline, Termination, seconds};
+pub(crate) use sometimes::changes;
 pub use sometimes::{Counts, SOMETIMES};
 
 /// What must hold.

@@ -55,7 +55,7 @@ impl Witness for Sometimes {
                 if facts.clusters.has_namesake(node) {
                     count("node patched that has a namesake in the other cluster".to_owned());
                 }
-                patched(before, after).into_iter().for_each(count);
+                changes(before, after).into_iter().for_each(count);
             }
             Fact::Quiet { .. } if facts.plan.cluster_count() > 1 => {
                 count("world of two clusters".to_owned());
@@ -75,8 +75,8 @@ fn first_word(of: &str, variant: &impl std::fmt::Debug) -> String {
     format!("{of} {}", variant.split(' ').next().unwrap_or_default())
 }
 
-/// What a patch does to a node.
-fn patched(before: &Value, after: &Value) -> Vec<String> {
+/// Changes that a patch makes to a node.
+pub(crate) fn changes(before: &Value, after: &Value) -> Vec<String> {
     let claim = |node: &Value| node["metadata"]["annotations"]["spillway/claim"].as_str().map(str::to_owned);
     let taints = |node: &Value| node["spec"]["taints"].as_array().map_or(0, Vec::len);
     let is_out = |node: &Value| node["spec"]["taints"].to_string().contains("out-of-service");

@@ -10,6 +10,8 @@
 //! * this file: which cases there are, and which are tried;
 //! * `case`: one drain with one fault;
 //! * `verdict`: what a case may come to (pure).
+//!
+//! Reason: connection.
 
 mod case;
 mod verdict;
