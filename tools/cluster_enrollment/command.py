@@ -51,13 +51,13 @@ def _run(options: argparse.Namespace) -> int:
         result = (work.remove if options.remove else work.enroll)(cluster)
         if not options.plan and not options.remove:
             result.verdict = doctor.verdict(aws, deployed, cluster.name, result.is_fresh)
-        if not options.json:
+        if options.output == "text":
             print(table.steps(result) + "\n", flush=True)
         return result
 
     results = side_by_side(one, found)
     code = exit_code(results)
-    print(table.as_json(results, remarks, code) if options.json else _closing(results, remarks, options, deployed))
+    print(table.as_json(results, remarks, code) if options.output == "json" else _closing(results, remarks, options, deployed))
     return code
 
 
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--plan", action="store_true", help="change nothing, and show what would be changed")
     parser.add_argument("--remove", action="store_true", help="take away what this tool has made, hooks first")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
     parser.add_argument("--stack", metavar="NAME", default="spillway", help="the stack (spillway)")
     parser.add_argument("--region", metavar="REGION", help="its Region, if it is not that of the AWS CLI")
     return parser

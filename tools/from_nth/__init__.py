@@ -5,7 +5,7 @@ manifests.py    the values in a HelmRelease of Flux, or in an Application of Arg
 chart.py        NTH's chart: every value there is, its kind, its default, the variable it becomes
 installation.py what NTH was told: the values, and `extraEnv` over them, over the chart's defaults
 parameters.py   what Spillway is told for it
-answers/        for each value what becomes of it, in words
+answers.py      for each value what becomes of it, in words: a table of rules, and what follows them
 template.py     template.yaml: which parameters this version has, and what they take
 report.py       a line for every value, for people
 fleet.py        several clusters' parameters as one set, and what contradicts itself

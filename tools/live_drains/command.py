@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     with ExitStack() as at_end, ThreadPoolExecutor(AT_ONCE) as pool:
         fleet = _Fleet(clusters, pool, at_end)
         try:
-            return _watch(fleet, options.every) if _is_watched(options) else _once(fleet, options.json)
+            return _watch(fleet, options.every) if _is_watched(options) else _once(fleet, options.output == "json")
         except KeyboardInterrupt:
             return 0
 
@@ -63,7 +63,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         help="a context of kubectl's in place of EKS clusters; may be repeated, and needs no AWS CLI",
     )  # fmt: skip
     parser.add_argument("--once", action="store_true", help="look once, and print all of it: for a ticket")
-    parser.add_argument("--json", action="store_true", help="look once, for a program")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="json looks once, for a program; default: %(default)s")
     parser.add_argument("--every", type=int, default=5, metavar="S", help="seconds between two looks; default: %(default)s")
     options = parser.parse_args(arguments)
     if options.context and (options.cluster or options.region):
@@ -74,7 +74,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _is_watched(options: argparse.Namespace) -> bool:
-    return sys.stdout.isatty() and not (options.once or options.json)
+    return sys.stdout.isatty() and not (options.once or options.output == "json")
 
 
 def _clusters(options: argparse.Namespace) -> list[Cluster]:

@@ -11,6 +11,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from . import printable
+
 FINE, FINDING, COULD_NOT_LOOK = 0, 1, 2
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 # Each subcommand's module, and what it is for.
@@ -53,8 +55,13 @@ def main(arguments: list[str]) -> int:
         # The reader has seen enough. Python would complain once more when it closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
-    except (OSError, ValueError) as error:
-        print(f"spillway: {error}", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001
+        if os.environ.get("SPILLWAY_TRACEBACK"):
+            raise
+        foreseen = isinstance(error, (OSError, ValueError))
+        # A fault of ours, or an answer of AWS or Kubernetes in a shape that nobody expected.
+        said = printable(str(error)) if foreseen else f"unexpected {printable(repr(error))}; SPILLWAY_TRACEBACK=1 shows where, for a report"
+        print(f"spillway: {said}", file=sys.stderr)
         return COULD_NOT_LOOK
 
 

@@ -93,7 +93,7 @@ class ACommand(unittest.TestCase):
         bash = ["bash", "-c", f"aws() {{ printf '<%s>' \"$@\"; }}\n{command}"]
         return subprocess.run(bash, capture_output=True, text=True, check=True).stdout
 
-    def test_with_quotes_in_a_name_is_for_a_shell_what_it_was_and_runs_nothing(self) -> None:
+    def test_quotes_in_a_name_run_nothing_in_a_shell(self) -> None:
         # As the function quotes "it's; touch /tmp/x $(id)".
         command = """aws group --name 'it'"'"'s; touch /tmp/x $(id)' --region us-east-1 --output text"""
         broken = shell.lines(command, 24)
@@ -123,7 +123,7 @@ class TheTool(unittest.TestCase):
         of_log = run(f'{{"level": "INFO", "message": "x"}}\n{line}\nREPORT RequestId: x')
         self.assertEqual(of_log.stdout, run("", str(SAMPLES / "broken.json")).stdout)
 
-    def test_joins_the_lines_of_a_log_each_of_which_has_a_check_or_a_part_of_one(self) -> None:
+    def test_log_lines_of_one_report_are_joined(self) -> None:
         whole = json.loads(BROKEN)
         earlier = {**whole, "request_id": "r-0", "checks": whole["checks"][:1]}
         lines = [json.dumps(earlier)]

@@ -66,7 +66,7 @@ class Claims(unittest.TestCase):
                 self.assertIsNone(claim_on({"annotations": {"spillway/claim": annotation}}))
         self.assertIsNone(claim_on({"annotations": None}))
 
-    def test_what_somebody_else_wrote_is_cut_and_cannot_command_a_terminal(self) -> None:
+    def test_foreign_text_is_cut_and_made_printable(self) -> None:
         found = claim_on({"annotations": {"spillway/claim": claim(notice="\x1b]0;evil\x07" + "x" * 999, event="a\nb\u202ec")}})
         assert found
         self.assertTrue(found.notice.isprintable() and found.event.isprintable())
@@ -123,7 +123,7 @@ class Blockers(unittest.TestCase):
 
 
 class Drains(unittest.TestCase):
-    def test_pods_that_are_there_are_left_and_those_that_shut_down_are_not_blocked(self) -> None:
+    def test_terminating_pods_are_left_and_not_blocked(self) -> None:
         daemon = {"ownerReferences": [{"kind": "DaemonSet", "controller": True}]}
         pods = [
             pod("web-0"),
@@ -146,10 +146,10 @@ class Drains(unittest.TestCase):
             self.assertEqual(drain([], [], [event("Draining"), event(reason, later)]).state, state)
         self.assertEqual(drain([], [], [event("Draining"), event("NodeReady", later)]).state, "draining")
 
-    def test_without_events_the_pods_say_it_and_nobody_knows_how_many_have_gone(self) -> None:
+    def test_state_without_events_comes_from_the_pods(self) -> None:
         self.assertEqual((drain([pod("web-0")]).state, drain([]).state, drain([]).gone), ("draining", "empty", None))
 
-    def test_events_of_an_earlier_drain_or_another_node_are_not_taken_for_its_own(self) -> None:
+    def test_events_of_other_drains_and_nodes_are_ignored(self) -> None:
         earlier, other = event("Drained", "2026-11-21T03:11:59Z", "7"), event("DrainFailed", pods="8", name="n-2")
         found = drain([pod("web-0")], [], [earlier, other])
         self.assertEqual((found.state, found.pods), ("draining", None))
@@ -178,7 +178,7 @@ class Text(unittest.TestCase):
         )
         self.assertEqual(row.index("budget"), headings.index("BLOCKED BY"))
 
-    def test_the_least_time_left_comes_first_then_what_a_hook_holds_then_what_is_empty(self) -> None:
+    def test_rows_are_sorted_by_time_left(self) -> None:
         def of(name: str, left: int, **claimed: Any) -> Drain:
             found = drain_of("prod", node(name, **claimed), [pod("p")] * left, [], [])
             assert found
@@ -191,7 +191,7 @@ class Text(unittest.TestCase):
         self.assertIn("2:00:00", rows[2])
         self.assertIn("a hook's", rows[3])
 
-    def test_it_fits_on_the_terminal_and_what_was_not_read_stays_in_sight(self) -> None:
+    def test_table_is_cut_to_the_terminal_but_not_read_stays(self) -> None:
         text = table([drain([pod("p")])] * 30, [("dark", "401")], NOW, 2, width=40, height=10)
         lines = text.splitlines()
         self.assertEqual((len(lines), max(map(len, lines))), (9, 40))
@@ -234,7 +234,7 @@ class OneClaimedNode:
 
 
 class Remembered(unittest.TestCase):
-    def test_without_events_what_has_gone_is_counted_from_the_first_look_on(self) -> None:
+    def test_gone_without_events_counts_from_the_first_look(self) -> None:
         api_server: Any = OneClaimedNode()
         watched = Watched("prod", api_server)
         self.assertIsNone(watched.look()[0].gone, "a first look cannot know")
@@ -327,7 +327,7 @@ class Typed(unittest.TestCase):
         methods = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "CONNECT")
         self.assertEqual([method for method in methods if not re.search(rejects, method)], ["GET", "HEAD", "OPTIONS"])
 
-    def test_it_ends_with_all_that_it_started_when_it_is_told_to_or_its_terminal_closes(self) -> None:
+    def test_signal_ends_the_proxies_too(self) -> None:
         self.cluster("mine", node())
         command = [sys.executable, str(TOOLS / "spillway"), "drains", "--context", "mine"]
         environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "TMPDIR": str(self.folder)}
@@ -348,7 +348,7 @@ class Typed(unittest.TestCase):
 
     def test_json_is_for_programs(self) -> None:
         self.cluster("mine", node())
-        document = json.loads(self.drains("--json", "--context", "mine").stdout)
+        document = json.loads(self.drains("-o", "json", "--context", "mine").stdout)
         (found,) = document["drains"]
         del found["seconds_left"]
         self.assertEqual(
@@ -375,7 +375,7 @@ class Typed(unittest.TestCase):
         first = {"items": [node("n-1")], "metadata": {"continue": "more"}}
         second = {"items": [node("n-2")], "metadata": {}}
         self.cluster("big", **{"/api/v1/nodes#": first, "/api/v1/nodes#more": second})
-        self.assertEqual(len(json.loads(self.drains("--json", "--context", "big").stdout)["drains"]), 2)
+        self.assertEqual(len(json.loads(self.drains("-o", "json", "--context", "big").stdout)["drains"]), 2)
 
     def test_a_region_without_clusters_has_no_drains(self) -> None:
         done = self.drains("--region", "eu-west-1")

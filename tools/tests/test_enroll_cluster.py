@@ -138,7 +138,7 @@ class Enrolling(unittest.TestCase):
         self.assertIn(f"told {HOOK}", states(result))
         self.assertEqual(result.with_hook, ["workers"])
 
-    def test_of_a_cluster_out_of_reach_makes_the_entry_and_prints_the_rest(self) -> None:
+    def test_unreachable_cluster_gets_the_entry_and_commands(self) -> None:
         world = World()
         world.refuses = {"get": Unreachable("dial tcp"), "create": Unreachable("dial tcp")}
         result = world.visit()
@@ -181,7 +181,7 @@ class TakingAway(unittest.TestCase):
         wanted = ["autoscaling delete-lifecycle-hook", "delete ClusterRole", "eks delete-access-entry", "ssm delete-parameter"]
         self.assertEqual((self.world.done, result.is_fine(*enrolment.Part)), (wanted, True))
 
-    def test_of_a_cluster_that_no_doctor_has_seen_has_no_parameter_to_delete(self) -> None:
+    def test_cluster_without_parameter_has_none_to_delete(self) -> None:
         self.world.is_remembered = False
         self.assertTrue(self.world.visit("remove").is_fine(*enrolment.Part))
         self.assertNotIn("ssm delete-parameter", self.world.done)

@@ -30,7 +30,7 @@ class TheAccessEntry(unittest.TestCase):
         for tags in (OURS, {}):
             self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",), tags), None)), ("told", update))
 
-    def test_is_a_line_for_somebody_to_add_in_a_cluster_that_takes_none(self) -> None:
+    def test_config_map_cluster_gets_a_line_to_add(self) -> None:
         old = cluster(mode="CONFIG_MAP")
         state, (_, line) = told(access.enroll(old, stack(), None, "- rolearn: another"))
         # aws-auth knows roles without their path.
@@ -129,7 +129,7 @@ class AHook(unittest.TestCase):
             ((state, _),) = self.decided(hook(**values))
             self.assertEqual(state, "told", values)
 
-    def test_of_a_group_that_keeps_abandoned_instances_ends_with_abandon(self) -> None:
+    def test_group_that_retains_instances_gets_abandon(self) -> None:
         triggers = {"RetentionTriggers": {"TerminateHookAbandon": "retain"}}
         keeps = groups.Group.of({"AutoScalingGroupName": "workers", "InstanceLifecyclePolicy": triggers})
         (step,) = groups.enroll(keeps, [], stack())
@@ -176,7 +176,7 @@ class AHook(unittest.TestCase):
         others = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "team": "kitchen"})
         self.assertEqual(groups.enroll(others, [], stack(HookGroupTag="team=shop"))[0].state, State.TOLD)
 
-    def test_is_taken_off_if_it_is_as_this_tool_makes_it_and_nothing_waits_in_it(self) -> None:
+    def test_own_hook_without_waiting_instance_is_deleted(self) -> None:
         delete = "aws autoscaling delete-lifecycle-hook --auto-scaling-group-name workers --lifecycle-hook-name spillway"
         (step,) = groups.remove(group(), [hook(), hook("others")], stack())
         self.assertEqual(told(step), ("to do", [delete]))

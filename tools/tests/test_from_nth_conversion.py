@@ -90,7 +90,7 @@ class Nothing(unittest.TestCase):
 
 
 class Notices(unittest.TestCase):
-    def test_in_queue_mode_rebalance_recommendations_drain_whatever_the_switches_say(self) -> None:
+    def test_queue_mode_ignores_the_rebalance_switches(self) -> None:
         everything = {"DrainOn": "spot,capacity,maintenance,state-change,terminate,rebalance"}
         self.assertEqual(told(**QUEUE), everything)
         self.assertEqual(told(**QUEUE, enableRebalanceDraining=False, enableSpotInterruptionDraining=False), everything)
@@ -133,7 +133,7 @@ class Nodes(unittest.TestCase):
             ],
         )
 
-    def test_in_imds_mode_the_selector_is_the_one_that_its_template_picks(self) -> None:
+    def test_imds_mode_takes_the_selector_of_its_template(self) -> None:
         self.assertEqual(told(daemonsetNodeSelector={"a": "1"})["NodeSelector"], "a=1")
         self.assertEqual(
             told(daemonsetNodeSelector={"a": "1"}, nodeSelector={"b": "2", "c": "3"})["NodeSelector"], "b=2,c=3"
@@ -249,7 +249,7 @@ class Webhook(unittest.TestCase):
                     document(installation(values))
                 self.assertEqual(document(installation(values), "https://y"), {"url": "https://y"})
 
-    def test_a_template_of_a_config_map_wins_if_both_its_names_are_given(self) -> None:
+    def test_config_map_template_wins_with_both_names(self) -> None:
         both = {"webhookTemplateConfigMapName": "nth", "webhookTemplateConfigMapKey": "slack.tmpl"}
         values = {"webhookURL": "https://x", "webhookTemplate": "t"}
         with self.assertRaisesRegex(Unusable, "--webhook-template"):
@@ -303,7 +303,7 @@ class Manifests(unittest.TestCase):
                 self.assertEqual(conversion.parameters, {"Taints": "nth", "DryRun": "true"})
                 self.assertIn(f"in the {manifest['kind']} nth", conversion.headline)
 
-    def test_whose_values_are_elsewhere_are_refused_with_what_to_give(self) -> None:
+    def test_manifests_with_values_elsewhere_are_refused(self) -> None:
         for spec in ({"valuesFrom": [{"kind": "ConfigMap"}]}, {"values": ["a"]}):
             with self.subTest(spec=spec), self.assertRaises(Unusable):
                 installation({"kind": "HelmRelease", "spec": spec})
@@ -396,8 +396,8 @@ class ThisVersion(unittest.TestCase):
                         self.assertIsNone(self.TEMPLATE[name].refuses(value))
         self.assertEqual(seen, OURS)
 
-    def test_has_every_parameter_that_is_named_or_it_is_one_that_is_to_come(self) -> None:
-        answers = "".join(path.read_text() for path in (ROOT / "tools/from_nth/answers").glob("*.py"))
+    def test_answers_name_existing_parameters(self) -> None:
+        answers = (ROOT / "tools/from_nth/answers.py").read_text()
         named = set(re.findall(r"\b([A-Z][a-z]+[A-Za-z]*)=[a-z(/{]", answers))
         named |= set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)(?:=[^`]*)?`", (ROOT / "docs/from-nth.md").read_text()))
         self.assertGreaterEqual(len(named), 12)

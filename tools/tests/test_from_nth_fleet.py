@@ -118,7 +118,7 @@ class TheSection(unittest.TestCase):
         self.assertEqual(self.write("a=@/c.yaml", "b=@/c.yaml"), (0, ""), "all of its clusters are given once more")
         self.assertEqual(self.parameters, {"HookMaxWaitS": "900", "Clusters": "a,b", "DryRun": "true"})
 
-    def test_is_not_written_if_a_second_cluster_contradicts_the_first(self) -> None:
+    def test_contradiction_writes_no_section(self) -> None:
         self.write("--live", "--cluster", "a", "@/a.yaml")
         before = self.samconfig.read_text()
         code, said = self.write("--cluster", "c", "@/c.yaml")

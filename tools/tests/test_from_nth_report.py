@@ -90,7 +90,7 @@ class TheCommand(unittest.TestCase):
         self.assertRegex(overrides.stdout, r" Hooks=drain,dns/drain\b")
         self.assertIn("--hook NAME", self.run_it(str(SAMPLES / "queue.yaml")).stdout)
 
-    def test_lets_no_deployment_follow_if_the_version_lacks_a_parameter(self) -> None:
+    def test_missing_parameter_ends_with_1(self) -> None:
         cut_off = {"nodeSelector": {"a": "b,"}}
         with tempfile.TemporaryDirectory() as folder:
             file = str(Path(folder) / "samconfig.toml")
@@ -120,7 +120,7 @@ class TheCommand(unittest.TestCase):
         self.assertNotIn("replicas: 2", self.run_it(sample).stdout)
         self.assertIn("replicas: 2", self.run_it("--all", sample).stdout)
 
-    def test_ends_with_tags_only_where_nth_has_them_and_with_nth_gone(self) -> None:
+    def test_steps_name_tags_only_where_nth_has_them(self) -> None:
         for sample, moves in (("queue", "group by group"), ("imds", "both act on each node")):
             steps = self.run_it(str(SAMPLES / f"{sample}.yaml")).stdout.split("To change over")[1]
             with self.subTest(sample=sample):

@@ -45,7 +45,7 @@ class Sam(unittest.TestCase):
     def test_a_section_without_parameters_is_one_all_the_same(self) -> None:
         self.assertNotIn("parameter_overrides", tomllib.loads(sam.section({}))["from-nth"]["deploy"]["parameters"])
 
-    def test_a_second_section_takes_the_place_of_the_first_and_of_nothing_else(self) -> None:
+    def test_second_section_replaces_only_the_first(self) -> None:
         own = (ROOT / "samconfig.toml").read_text()
         another = "\n[stage.deploy.parameters]\nstack_name = \"stage\"\n"
         once = sam.with_section(own, {"DryRun": "true", "Clusters": "a"})

@@ -20,7 +20,7 @@ def parsed(architecture: str) -> Any:
 
 
 class TheTemplates(unittest.TestCase):
-    def test_nothing_differs_but_the_code_the_architecture_and_the_metadata(self) -> None:
+    def test_only_code_architecture_and_metadata_differ(self) -> None:
         for architecture in ARCHITECTURES:
             ours, theirs = yaml_parse(WRITTEN), parsed(architecture)
             for document in (ours, theirs):
@@ -32,7 +32,7 @@ class TheTemplates(unittest.TestCase):
             # A template without metadata of its own has none but what was taken out.
             self.assertEqual({"Metadata": {}, **ours}, theirs)
 
-    def test_it_takes_its_own_architecture_and_names_the_template_of_the_other(self) -> None:
+    def test_template_takes_only_its_architecture(self) -> None:
         for architecture, other in (("arm64", "template-x86_64.yaml"), ("x86_64", "template.yaml")):
             parameter = parsed(architecture)["Parameters"]["Architecture"]
             self.assertEqual((parameter["Default"], parameter["AllowedValues"]), (architecture, [architecture]))

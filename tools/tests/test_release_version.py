@@ -17,7 +17,7 @@ class Versions(unittest.TestCase):
     def test_a_version_has_its_own_section_and_no_other(self) -> None:
         self.assertEqual(version.changes(CHANGELOG, "1.1.0"), "## [1.1.0] - 2030-01-01\n\n- C\n")
 
-    def test_a_version_without_a_section_is_refused_with_what_to_write(self) -> None:
+    def test_version_without_a_section_is_refused(self) -> None:
         with self.assertRaisesRegex(
             ReleaseError, r"no section of 1\.1: before a release, \[Unreleased\] becomes `## \[1\.1\] - "
         ):

@@ -99,7 +99,7 @@ class FromTheLog(Shown):
         said = "spillway show: /mine has no receipt from 2026-11-21 03:00:00 to 2026-11-21 04:00:00 UTC\n"
         self.assertEqual((none.returncode, none.stdout, none.stderr), (1, "", said))
 
-    def test_what_goes_wrong_is_said_in_a_line_that_a_terminal_does_not_obey(self) -> None:
+    def test_error_with_control_characters_is_one_plain_line(self) -> None:
         denied = self.show("--log-group", "/mine")
         self.assertEqual(denied.returncode, 2)
         self.assertIn("aws logs filter-log-events: An error occurred (AccessDenied) when calling it: [31mno", denied.stderr)
@@ -131,7 +131,7 @@ class FromAFile(Shown):
         done = self.show(*self.log(receipts.drained(), receipts.dry_run()), "i-0dddddddddddddddd", "-o", "json")
         self.assertEqual(json.loads(done.stdout), [receipts.dry_run()])
 
-    def test_half_a_character_does_not_keep_the_page_from_being_written(self) -> None:
+    def test_lone_surrogate_does_not_prevent_the_page(self) -> None:
         self.assertEqual(self.show(*self.log(receipts.receipt(reason="cut \ud83d")), "-o", "html").returncode, 0)
         self.assertIn("Cut ?.", self.page())
 
@@ -139,7 +139,7 @@ class FromAFile(Shown):
         (self.folder / "000000.gz").write_bytes(gzip.compress(json.dumps(receipts.drained()).encode()))
         self.assertEqual(self.show("--file", "000000.gz").returncode, 0)
 
-    def test_several_drains_are_one_page_and_one_of_them_is_chosen_by_name(self) -> None:
+    def test_several_drains_are_one_page_or_one_by_name(self) -> None:
         other = {**receipts.ignored(), "instance": "i-0000000000000000f"}
         log = (*self.log(receipts.drained(), receipts.ignored(), other), "-o", "html")
         self.assertEqual(self.show(*log).returncode, 0)
@@ -154,7 +154,7 @@ class FromAFile(Shown):
         many = self.show(*self.log(*receipts.storm(30)), "nobody")
         self.assertIn("and 10 more", many.stderr)
 
-    def test_what_is_no_receipt_is_refused_by_name_and_nothing_is_written(self) -> None:
+    def test_input_without_receipt_is_refused_and_writes_nothing(self) -> None:
         refused = self.show(*self.log({"receipt": 2, "ending": "drained"}), "-o", "html")
         self.assertEqual(refused.returncode, 2)
         self.assertEqual(refused.stderr, "spillway show: not a receipt: `notice`, `steps` and `reason` are missing\n")

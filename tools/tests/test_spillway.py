@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import shutil
 import subprocess
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from programs.spillway import COMMANDS, version
+from programs.spillway import COMMANDS, main, version
 
 TOOLS = Path(__file__).parents[1]
 SPILLWAY = TOOLS / "spillway"
@@ -38,6 +41,16 @@ class TheCommand(unittest.TestCase):
             done = spillway(*arguments)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
             self.assertIn(f"spillway: {said}", done.stderr)
+
+    def test_unforeseen_exception_is_one_line(self) -> None:
+        for error, said in (
+            (KeyError("Stacks"), "spillway: unexpected KeyError('Stacks'); SPILLWAY_TRACEBACK=1 shows where, for a report\n"),
+            (OSError("no\x1b[2J space"), "spillway: no [2J space\n"),
+        ):
+            stderr = io.StringIO()
+            with mock.patch("doctor_report.command.main", side_effect=error), contextlib.redirect_stderr(stderr):
+                self.assertEqual(main(["doctor"]), 2)
+            self.assertEqual(stderr.getvalue(), said)
 
 
 class TheFloor(unittest.TestCase):

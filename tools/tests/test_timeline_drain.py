@@ -25,7 +25,7 @@ def one(*of: Any) -> Drain:
 
 
 class OneDrain(unittest.TestCase):
-    def test_its_receipts_are_put_in_order_and_the_last_says_how_it_ended(self) -> None:
+    def test_receipts_out_of_order_end_with_the_last(self) -> None:
         documents = [read(document) for document in receipts.hook_of_forty_minutes()]
         drain = one(*reversed(documents))
         self.assertEqual([each.request_id for each in drain.invocations], ["r-1", "r-2", "r-3"])
@@ -36,7 +36,7 @@ class OneDrain(unittest.TestCase):
         (db,) = [each for each in drain.pods if each.name == "shop/db-0"]
         self.assertEqual((db.evictions, db.refusals, db.requested_ms, db.accepted_ms), (220, 219, 1300, 2_380_000))
 
-    def test_a_pod_that_one_invocation_clamped_or_forced_is_not_clean_in_the_next(self) -> None:
+    def test_pod_clamped_or_forced_before_is_not_clean_later(self) -> None:
         before = invocation(
             0,
             "continued",
@@ -48,13 +48,13 @@ class OneDrain(unittest.TestCase):
         )
         self.assertEqual([each.fate for each in one(before, after).pods], [Fate.CLAMPED, Fate.FORCED])
 
-    def test_a_pod_that_went_while_nobody_looked_had_gone_when_the_next_invocation_began(self) -> None:
+    def test_pod_gone_between_invocations_goes_at_the_next_begin(self) -> None:
         before = invocation(0, "continued", pod("shop/a", "remaining", accepted_ms=200, why="it was still shutting down"))
         (gone,) = one(before, invocation(11_000, "drained")).pods
         self.assertEqual((gone.fate, gone.gone_ms), (Fate.CLEAN, 11_000))
         self.assertEqual(gone.why, "it had gone when the next invocation began")
 
-    def test_an_invocation_that_never_saw_the_pods_says_nothing_of_them(self) -> None:
+    def test_invocation_without_pods_changes_no_pod(self) -> None:
         before = invocation(0, "failed", pod("shop/a", "lost"))
         blind = read(receipt(request_id="r-9", timestamp=None, steps=steps(begun=20_000), ending="failed"))
         self.assertEqual([each.fate for each in one(before, blind).pods], [Fate.LOST])
@@ -66,7 +66,7 @@ class OneDrain(unittest.TestCase):
 
 
 class SeveralDrains(unittest.TestCase):
-    def test_another_notice_is_another_drain_and_so_is_another_instance_of_the_same_notice(self) -> None:
+    def test_notice_or_instance_that_differs_is_another_drain(self) -> None:
         other = {**receipts.drained(), "instance": "i-0000000000000000f", "request_id": "r-7"}
         drains = drains_of([read(receipts.drained()), read(receipts.ignored()), read(other)])
         self.assertEqual([drain.event_id for drain in drains], ["e-1", "e-2", "e-1"])

@@ -46,7 +46,7 @@ class Found(unittest.TestCase):
         pretty = [json.dumps(json.loads(line), indent=4) if line.startswith("{") else line for line in LOG]
         self.in_("\n".join(f"2026-11-21T03:12:43.020000+00:00 {stream} \n{line}" for line in pretty))
 
-    def test_in_what_filter_log_events_answers_whole_or_its_messages_alone(self) -> None:
+    def test_filter_log_events_answer_has_receipts(self) -> None:
         events = [{"timestamp": 1, "message": line, "logStreamName": "2026/11/21/[$LATEST]0d3c"} for line in LOG]
         self.in_(json.dumps({"events": events, "searchedLogStreams": []}, indent=4))
         self.in_(json.dumps(LOG))
@@ -60,7 +60,7 @@ class Found(unittest.TestCase):
         csv.writer(text).writerows([("timestamp", "message"), *((1, line) for line in LOG)])
         self.in_(text.getvalue())
 
-    def test_the_same_receipt_twice_is_one_also_as_the_functions_answer(self) -> None:
+    def test_receipt_twice_in_the_input_is_one(self) -> None:
         answer = {name: value for name, value in ONE.items() if name not in ("timestamp", "level", "message")}
         self.in_(json.dumps(answer) + json.dumps(ONE) + json.dumps(ONE), ONE)
         self.in_(json.dumps(answer), answer)
@@ -79,7 +79,7 @@ class InSeveralLines(unittest.TestCase):
         for lines in (self.lines, self.lines[::-1]):
             self.assertEqual(receipts_in("\n".join(lines)), [self.whole])
 
-    def test_those_of_a_retry_with_the_same_request_id_are_not_its_own(self) -> None:
+    def test_lines_of_a_retry_are_not_joined(self) -> None:
         earlier = [line.replace(self.whole["timestamp"], "2026-11-21T03:10:00Z").replace("web-", "api-") for line in self.lines]
         self.assertEqual([len(found["pods"]) for found in receipts_in("\n".join(earlier + self.lines))], [6, 6])
 

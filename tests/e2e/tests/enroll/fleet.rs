@@ -158,8 +158,14 @@ impl Fleet {
     pub(crate) async fn enroll(&self, arguments: &[&str]) -> Run {
         let tool = project_file("tools/spillway").expect("it is part of the product");
         let mut command = self.program(&self.python);
-        let ran =
-            command.arg(tool).arg("enroll").args(arguments).arg("--json").output().await.expect("there is a Python");
+        let ran = command
+            .arg(tool)
+            .arg("enroll")
+            .args(arguments)
+            .args(["-o", "json"])
+            .output()
+            .await
+            .expect("there is a Python");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let said = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| json!(text(&ran.stdout)));
         let run = Run { code: ran.status.code().unwrap_or(-1), said, stderr: text(&ran.stderr) };

@@ -23,7 +23,7 @@ async fn shown(stage: &Stage) -> Value {
     let path = stage.world.kubectl.parent().expect("a folder");
     let output = Command::new(Setup::find().expect("the set-up").python)
         .arg(tool)
-        .args(["drains", "--json", "--context", "bed"])
+        .args(["drains", "-o", "json", "--context", "bed"])
         .env("KUBECONFIG", &stage.world.kubeconfig)
         .env("PATH", path)
         .output()
