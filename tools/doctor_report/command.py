@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -16,11 +18,16 @@ from .page import Page
 from .report import NoReport, Status, read
 
 WIDTH = 80
+LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 FAILED, NO_REPORT = 1, 2
+PAGE = Path(__file__).parents[2] / "docs/doctor.md"
 
 
 def main(arguments: list[str]) -> int:
     options = _options(arguments)
+    if options.explain:
+        print(explained(options.explain, PAGE.read_text(encoding="utf-8")))
+        return 0
     try:
         text = _asked(options) if options.file is None else sys.stdin.read() if options.file == "-" else Path(options.file).read_text()
         report = read(text)
@@ -41,10 +48,20 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("cluster", nargs="?", default="", help="only this cluster; default: all")
     parser.add_argument("--file", metavar="FILE", help="print this report, or the log with its line, and ask nobody; - is standard input")
+    parser.add_argument("--explain", metavar="ID", help="print what a finding or a check means, from docs/doctor.md, and ask nobody")
     parser.add_argument("--stack", metavar="NAME", default="spillway", help="default: %(default)s")
     parser.add_argument("--region", metavar="REGION", help="in place of the AWS CLI's own")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
     return parser.parse_args(arguments)
+
+
+def explained(wanted: str, page: str) -> str:
+    """The rows of the page's tables that begin with this id. A page of 40 findings has no second copy in the tool."""
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.+?) \|$", page, re.MULTILINE)
+    if found := [meaning for name, meaning in rows if name == wanted]:
+        return "\n".join(f"{wanted}: " + LINK.sub(r"\1", meaning) for meaning in found)
+    near = difflib.get_close_matches(wanted, [name for name, _ in rows], n=1)
+    raise ValueError(f"docs/doctor.md has no finding {wanted}{f'; is it {near[0]}?' if near else ''}")
 
 
 def _asked(options: argparse.Namespace) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from doctor_report import shell
+from doctor_report.command import explained
 from doctor_report.page import Page
 from doctor_report.report import read
 
@@ -180,6 +181,21 @@ case $1 in
 esac
 """
 STACK = {"StackId": "arn:aws:cloudformation:eu-central-1:111122223333:stack/of-tests/1"}
+
+
+class AnExplanation(unittest.TestCase):
+    def test_finding_prints_its_row_of_the_page(self) -> None:
+        done = subprocess.run([*TOOL, "--explain", "rule-missing"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "rule-missing: no rule brings such notices to this function\n"))
+
+    def test_unknown_finding_ends_with_2_and_the_nearest(self) -> None:
+        done = subprocess.run([*TOOL, "--explain", "rule-mising\x1b[2J"], capture_output=True, text=True, check=False)
+        said = "spillway: docs/doctor.md has no finding rule-mising [2J; is it rule-missing?\n"
+        self.assertEqual((done.returncode, done.stderr), (2, said))
+
+    def test_links_are_printed_without_their_address(self) -> None:
+        page = "| `a` | no [hook](x.md#y) |\n| `a` | a check |\n"
+        self.assertEqual(explained("a", page), "a: no hook\na: a check")
 
 
 class TheFunction(unittest.TestCase):
