@@ -23,9 +23,9 @@ pub(crate) const LAUNCH: Setting = Setting {
     name: "SPILLWAY_LAUNCH",
     default: "off",
     accepted: "off, ABANDON or CONTINUE",
-    meaning: "whether the launch hook of an Auto Scaling group is completed when its node is Ready. The value is the answer \
-              if the node never is: `ABANDON` ends the instance, so that the group starts another; `CONTINUE` lets it \
-              into service",
+    meaning: "whether the launch hook of an Auto Scaling group is completed when its node is Ready. The value is the result \
+              that is sent if the node never becomes Ready: `ABANDON` ends the instance, so that the group starts another; \
+              `CONTINUE` lets it into service",
 };
 pub(crate) const MANAGED_NODE_GROUPS: Setting = Setting {
     name: "SPILLWAY_MANAGED_NODE_GROUPS",
@@ -53,7 +53,7 @@ pub(crate) const HOOKS_WITHOUT_NODE: Setting = Setting {
     name: "SPILLWAY_HOOKS_WITHOUT_NODE",
     default: "off",
     accepted: "off, CONTINUE or ABANDON",
-    meaning: "what is answered when a hook's instance is in no cluster, or in one that the function may not enter. With \
+    meaning: "the result sent for a hook whose instance is in no cluster, or in a cluster that does not let Spillway in. With \
               `off` the hook's own timeout ends it",
 };
 pub(crate) const HOOK_MAX_WAIT: Setting = Setting {
