@@ -249,7 +249,7 @@ def deploy(run: Run) -> None:
     arguments = ("--stack-name", run.name, "--no-confirm-changeset", "--no-progressbar", "--capabilities", "CAPABILITY_IAM")
     # A section that samconfig.toml does not have: that of `sam deploy` makes a bucket that would stay.
     run.program("sam", "deploy", *arguments, "--config-env", TAG, "--s3-bucket", run.bucket, "--tags", f"{TAG}={run.name}")
-    print(run.program(sys.executable, "tools/spillway", "enroll", "--cluster", run.name, "--groups", "--stack", run.name))
+    print(run.program(sys.executable, "tools/spillway", "enroll", "--cluster", run.name, "--groups", "--yes", "--stack", run.name))
     run.program("kubectl", "apply", "--filename", str(HERE / "pods.yaml"))
     run.program("kubectl", "rollout", "status", "deployment/smoke", "--timeout", "300s")
 

@@ -20,9 +20,13 @@ administer each cluster), and asks the doctor at the end. A second run changes n
 """
 EPILOG = """\
 0: everything is as it should be; 1: something failed, is left to you, or the doctor finds a failure; 2: nothing was looked at;
-3: with --plan, something would be changed
+3: with --plan or the answer no, something would be changed
 """
 FINE, NOT_FINE, NOT_LOOKED_AT, WOULD_CHANGE = 0, 1, 2, 3
+
+
+class Unanswered(Exception):
+    """Nobody can agree to the changes."""
 
 
 def main(arguments: list[str]) -> int:
@@ -30,7 +34,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         return _run(options)
-    except (NoStack, NoCluster, Unusable, AwsError) as error:
+    except (NoStack, NoCluster, Unusable, AwsError, Unanswered) as error:
         print(f"spillway enroll: {error}", file=sys.stderr)
         return NOT_LOOKED_AT
     except KeyboardInterrupt:
@@ -39,23 +43,32 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    asks = not (options.plan or options.yes)
+    if asks and (options.output == "json" or not sys.stdin.isatty()):
+        raise Unanswered("it asks before it changes anything, and nobody can answer here: give --yes, or look with --plan")
     deployed = stack.read(Aws(options.region), options.stack)
     aws = Aws(deployed.region)
     wanted = Wanted(tuple(options.cluster or ()), options.tag, options.all)
     found = clusters.find(aws, deployed, wanted)
     remarks = clusters.remarks(wanted, found, deployed)
     groups = [Group.of(one) for one in aws.call("autoscaling", "describe-auto-scaling-groups")["AutoScalingGroups"]]
-    work = Work(aws, deployed, groups, options.groups, options.plan, options.extra)
 
-    def one(cluster: clusters.Cluster) -> Result:
+    def one(cluster: clusters.Cluster, plan: bool) -> Result:
+        work = Work(aws, deployed, groups, options.groups, plan, options.extra)
         result = (work.remove if options.remove else work.enroll)(cluster)
-        if not options.plan and not options.remove:
+        if not plan and not options.remove:
             result.verdict = doctor.verdict(aws, deployed, cluster.name, result.is_fresh)
         if options.output == "text":
             print(table.steps(result) + "\n", flush=True)
         return result
 
-    results = side_by_side(one, found)
+    if asks:
+        planned = side_by_side(lambda cluster: one(cluster, plan=True), found)
+        is_needed = any(step.state is State.TO_DO for result in planned for step in result.steps)
+        if is_needed and input("Carry out what is marked ~? [y/N] ").strip().lower() not in ("y", "yes"):
+            print("Nothing was changed.")
+            return WOULD_CHANGE
+    results = side_by_side(lambda cluster: one(cluster, options.plan), found)
     code = exit_code(results)
     print(table.as_json(results, remarks, code) if options.output == "json" else _closing(results, remarks, options, deployed))
     return code
@@ -103,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"apply this file of deploy/optional/ although no parameter needs it: {', '.join(objects.OPTIONAL)}",
     )
     parser.add_argument("--plan", action="store_true", help="change nothing, and show what would be changed")
+    parser.add_argument("--yes", action="store_true", help="do not ask before the changes: for a pipeline")
     parser.add_argument("--remove", action="store_true", help="take away what this tool has made, hooks first")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
     parser.add_argument("--stack", metavar="NAME", default="spillway", help="the stack (spillway)")

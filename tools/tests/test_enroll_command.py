@@ -1,5 +1,7 @@
 """tools/spillway enroll: which clusters are meant, what a mistake is answered with, what is printed. `aws` and `kubectl` are scripts here."""
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -10,6 +12,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from unittest.mock import patch
 
 from tests.enrollment import cluster, stack
@@ -201,7 +204,7 @@ class TheTool(unittest.TestCase):
             ("An error occurred (ExpiredToken) when calling the DescribeStacks operation: expired", "Sign in"),
             ("Could not connect to the endpoint URL", "Could not connect"),
         ):
-            ran = self.run_with(said, "--all")
+            ran = self.run_with(said, "--all", "--yes")
             self.assertEqual((ran.returncode, ran.stdout), (2, ""), ran)
             self.assertIn(words, ran.stderr)
             self.assertTrue(ran.stderr.startswith("spillway enroll: "), ran.stderr)
@@ -216,9 +219,37 @@ class TheTool(unittest.TestCase):
             program.write_text(f"#!/bin/sh\necho \"$@\" >> {asked}\n{answers}\n")
             program.chmod(program.stat().st_mode | stat.S_IEXEC)
             environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "AWS_REGION": "us-east-1"}
-            ran = subprocess.run([sys.executable, *TOOL, "--cluster", "shop"], env=environment, capture_output=True, text=True, check=False)
+            ran = subprocess.run([sys.executable, *TOOL, "--yes", "--cluster", "shop"], env=environment, capture_output=True, text=True, check=False)
             self.assertIn("no EKS cluster shop in eu-central-1; there are: prod", ran.stderr)
             self.assertIn("eks list-clusters --region eu-central-1 ", asked.read_text())
+
+    def test_changes_without_a_terminal_need_yes(self) -> None:
+        for arguments in (["--all"], ["--all", "-o", "json"], ["--all", "--remove"]):
+            ran = self.run_with("nothing is asked of AWS", *arguments)
+            self.assertEqual((ran.returncode, ran.stdout, ran.stderr.count("\n")), (2, "", 1))
+            self.assertIn("give --yes, or look with --plan", ran.stderr)
+
+    def test_answer_decides_whether_the_plan_is_carried_out(self) -> None:
+        found, deployed = [cluster("prod")], mock.Mock(region="eu-central-1")
+        for answer, plans, code in (("n", [True], 3), ("", [True], 3), ("y", [True, False], 0)):
+            made: list[bool] = []
+
+            def work(*given: Any) -> mock.Mock:
+                made.append(given[4])
+                state = State.TO_DO if given[4] else State.DONE
+                return mock.Mock(enroll=lambda cluster: Result(cluster.name, [Step(Part.ACCESS, "access entry", state)]))
+
+            with (
+                mock.patch.multiple(command, Work=work, Aws=mock.MagicMock()),
+                mock.patch.object(command.stack, "read", return_value=deployed),
+                mock.patch.object(command.clusters, "find", return_value=found),
+                mock.patch.object(command.clusters, "remarks", return_value=[]),
+                mock.patch.object(command.doctor, "verdict", return_value="ok"),
+                mock.patch("sys.stdin.isatty", return_value=True),
+                mock.patch("builtins.input", return_value=answer),
+                contextlib.redirect_stdout(io.StringIO()),
+            ):
+                self.assertEqual((command.main(["--all"]), made), (code, plans), answer)
 
     def test_takes_one_way_to_name_clusters(self) -> None:
         for wrong in ([], ["--all", "--cluster", "a"], ["--tag", "env"], ["--all", "--with", "rbac.yaml"]):

@@ -162,7 +162,7 @@ impl Fleet {
             .arg(tool)
             .arg("enroll")
             .args(arguments)
-            .args(["-o", "json"])
+            .args(["--yes", "-o", "json"])
             .output()
             .await
             .expect("there is a Python");
