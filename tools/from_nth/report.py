@@ -134,7 +134,7 @@ def of_unknown(one: Unknown) -> Line:
     elif one.of_extra_env:
         why = "NTH does not read it." + (f" The nearest that it does read: {one.nearest}." if one.nearest else "")
     else:
-        why = "NTH's chart has no such value, and Helm passes it over."
+        why = "Not a value of NTH's chart: Helm ignores it."
         if one.nearest:
             why += f" The nearest that it has: {one.nearest}{', in extraEnv' if one.nearest in VARIABLES else ''}."
     # A webhook's address under a misspelt name is one all the same.
