@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::form::Form;
 use crate::group::{Message, messages};
 use crate::samples::{begun, blocked, ended, lossy, storm, unblocked};
-use crate::{json, slack, template, text};
+use crate::{slack, template, text};
 
 /// In which form the samples are shown.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use spillway_retry::jittered;
 use tokio::time::{Instant, sleep};
 
 use super::{Next, lifecycle, postpone};
-use crate::context::{Attempt, Context, Target};
+use crate::context::{Context, Target};
 use crate::drain;
 use crate::failure::Failure;
 use crate::kube::ApiError;

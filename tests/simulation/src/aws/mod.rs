@@ -59,7 +59,6 @@ pub(crate) enum AwsEvent {
         dns_name: String,
     },
     Interrupts(Interruption),
-    Notifies(Notice),
     /// The maintenance of an instance that was to start then is called off, with that notice.
     CallsOff {
         id: String,
@@ -144,7 +143,6 @@ impl Aws {
         match event {
             AwsEvent::Launches { id, node, dns_name } => self.launch(id, node, dns_name),
             AwsEvent::Interrupts(interruption) => self.interrupt(&interruption),
-            AwsEvent::Notifies(notice) => self.notify(&notice),
             AwsEvent::CallsOff { id, starts, notice } => {
                 self.called_off.insert(id, starts);
                 self.notify(&notice);
