@@ -35,8 +35,11 @@ async fn a_spot_drain_makes_one_slack_message_when_it_begins_and_one_when_it_end
     let stage = Stage::set("two-messages").await.that_announces().await;
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
-    let announcer =
-        announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
+    let announcer = announcer_of(
+        &stage,
+        &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url(), "format": "slack"})).await)],
+    )
+    .await;
 
     let notice = stage.interrupt(Duration::from_secs(120)).await;
     let until_told = async {
@@ -62,7 +65,7 @@ async fn a_spot_drain_makes_one_slack_message_when_it_begins_and_one_when_it_end
 #[tokio::test]
 async fn a_storm_of_a_hundred_nodes_is_one_message_by_cluster_and_zone() {
     let webhook = Webhook::start().await.expect("a webhook");
-    let document = kept("storm-of-100", &json!({"url": webhook.url()})).await;
+    let document = kept("storm-of-100", &json!({"url": webhook.url(), "format": "slack"})).await;
     let announcer = announcer_as_deployed("storm-of-100", &[("Webhook", &document)]).await;
 
     let receipts: Vec<Value> = (0..100)
@@ -95,8 +98,11 @@ async fn a_message_that_fails_for_good_is_kept_after_five_attempts_and_costs_the
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Status(404));
-    let announcer =
-        announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
+    let announcer = announcer_of(
+        &stage,
+        &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url(), "format": "slack"})).await)],
+    )
+    .await;
 
     let notice = stage.interrupt(Duration::from_secs(120)).await;
     let until_given_up = async {

@@ -55,7 +55,7 @@ fn from_the_page() -> Value {
 #[tokio::test]
 async fn the_message_with_which_people_try_it_is_delivered_as_slack_takes_it() {
     let webhook = Webhook::start().await.expect("a webhook");
-    let announcer = announcer_to("from-the-page", &json!({"url": webhook.url()})).await;
+    let announcer = announcer_to("from-the-page", &json!({"url": webhook.url(), "format": "slack"})).await;
     announcer.send(&[from_the_page()]).await.expect("the queue takes it");
 
     let posts = webhook.until_posted(1).await.expect("it is delivered");
