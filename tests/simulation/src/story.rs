@@ -103,8 +103,9 @@ impl Story {
         Self::of(Cause::Maintenance { starts_after, reboots: true, called_off_after: None })
     }
 
-    pub(crate) fn pods(mut self, name: &str, app: App) -> Self {
-        self.0.apps.push(App { name: name.to_owned(), ..app });
+    pub(crate) fn pods(mut self, name: &str, mut app: App) -> Self {
+        name.clone_into(&mut app.name);
+        self.0.apps.push(app);
         self
     }
 

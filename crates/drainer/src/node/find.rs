@@ -99,7 +99,7 @@ pub(super) async fn in_pages<T>(
     Ok(found)
 }
 
-/// Pages through the nodes, or the CSINodes, of a list until `see` has seen enough.
+/// Pages through the nodes, or the `CSINode` objects, of a list until `see` has seen enough.
 pub(super) async fn each_in_pages<R: Resource + Clone, K: DeserializeOwned>(
     nodes: &Api<R>,
     which: ListParams,

@@ -13,10 +13,10 @@ use spillway_startup::logs::chain;
 use super::find::{each_in_pages, in_pages};
 use crate::kube::{ApiError, call, if_found};
 
-/// CSINodes in one request: 1.2 KB each.
+/// `CSINode` objects in one request: 1.2 KB each.
 const PAGE_OF_CSI_NODES: u32 = 500;
 
-/// The instance as its node names it, if the cluster has one: by the names that hold the id, then by the CSINodes, a tenth as
+/// The instance as its node names it, if the cluster has one: by the names that hold the id, then by the `CSINode` objects, a tenth as
 /// large as the nodes, then among the nodes of its zone. Without a zone, among all nodes.
 pub(crate) async fn search(
     client: &Client,
@@ -57,7 +57,7 @@ async fn at_node(nodes: &Api<Node>, id: &InstanceId, name: &str) -> Result<Optio
     Ok(provider_id.and_then(|provider_id| Instance::of_node(id, name, &provider_id)))
 }
 
-/// The name of the node on which a CSI driver calls its node by the instance's id, as those of EBS, EFS and FSx do.
+/// The name of the node on which a CSI driver calls its node by the instance's id, as those of EBS, EFS and `FSx` do.
 async fn by_csi_node(client: &Client, id: &InstanceId) -> Result<Option<String>, ApiError> {
     let mut found = None;
     let see = |node: CSINode| {

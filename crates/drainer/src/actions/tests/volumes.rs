@@ -264,7 +264,7 @@ async fn a_hook_that_is_over_ends_the_waiting() {
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let target = case.target(&attempt);
-    let outcome = attempt.hold_action_during(drain(&context, &target, &mut record)).await.unwrap();
+    let outcome = attempt.hold_action_during(Box::pin(drain(&context, &target, &mut record))).await.unwrap();
     assert!(matches!(done(outcome), Outcome::Drain(DrainOutcome::Drained { .. })));
     assert_eq!(record.hook, HookStatus::AlreadyOver(Some(LifecycleResult::Continue)));
     let completed = record.steps.iter().find(|(step, _)| *step == StepName::Completed).unwrap();

@@ -46,7 +46,7 @@ async fn a_hook_that_is_over_before_the_pods_are_listed_ends_the_drain() {
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let target = case.target(&attempt);
-    let draining = drain(&context, &target, &mut record);
+    let draining = Box::pin(drain(&context, &target, &mut record));
     let outcome = attempt.hold_action_during(draining).await.unwrap();
     assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: None }.into());
     assert_eq!(record.hook, HookStatus::AlreadyOver(None));
@@ -63,7 +63,7 @@ async fn a_hook_that_is_over_in_mid_drain_is_told_with_what_was_left() {
     let attempt = case.attempt(&context).await;
     let target = case.target(&attempt);
     let mut record = Record::default();
-    let outcome = attempt.hold_action_during(drain(&context, &target, &mut record)).await.unwrap();
+    let outcome = attempt.hold_action_during(Box::pin(drain(&context, &target, &mut record))).await.unwrap();
     assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
 }
 
@@ -178,7 +178,7 @@ async fn pod_on_the_node_of_a_hook_that_is_over_is_lost() {
     left_by_an_earlier_invocation(&mut case, &["a", "b"]);
     let (attempt, mut record) = (case.attempt(&context).await, Record::default());
     let target = case.target(&attempt);
-    let outcome = attempt.hold_action_during(drain(&context, &target, &mut record)).await.unwrap();
+    let outcome = attempt.hold_action_during(Box::pin(drain(&context, &target, &mut record))).await.unwrap();
     assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
     let told: Vec<_> = record.pods.iter().map(|pod| (pod.pod.as_str(), pod.fate)).collect();
     assert_eq!(told, [("shop/a", Fate::Lost), ("shop/b", Fate::Unconfirmed)]);

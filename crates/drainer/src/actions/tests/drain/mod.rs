@@ -115,7 +115,7 @@ async fn a_drain_claims_lists_evicts_watches_and_lets_the_instance_go() {
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let target = case.target(&attempt);
-    let draining = drain(&context, &target, &mut record);
+    let draining = Box::pin(drain(&context, &target, &mut record));
     let outcome = attempt.hold_action_during(draining).await.unwrap();
     assert_eq!(outcome, drained(2));
     assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
