@@ -240,15 +240,21 @@ impl Fleet {
         }
         let node = Api::<Node>::all(self.cluster("red").admin()).get(&self.stays.name).await.expect("it stays");
         seen["node"] = json!([node.spec, node.labels(), node.annotations()]);
-        seen["parameters"] = self.aws.left().await.expect("the account's parameters")["parameters"].clone();
-        // The list of the clusters' names is the stack's: docs/uninstall.md.
-        seen["parameters"].as_array_mut().expect("names").retain(|name| name != "/spillway/spillway/clusters/_names");
+        seen["parameters"] = self.left().await["parameters"].clone();
         seen
+    }
+
+    /// Resources of the account, without the list of the clusters' names, which is the stack's (docs/uninstall.md).
+    async fn left(&self) -> Value {
+        let mut left = self.aws.left().await.expect("the account is there");
+        let parameters = left["parameters"].as_array_mut().expect("names");
+        parameters.retain(|name| name != "/spillway/spillway/clusters/_names");
+        left
     }
 
     /// That, and all that a stack could leave in the account.
     pub(crate) async fn everything(&self) -> Value {
-        json!([self.snapshot().await, self.aws.left().await.expect("the account is there")])
+        json!([self.snapshot().await, self.left().await])
     }
 
     /// A spot notice and a terminate notice in each cluster, each for a node with pods, and all drain.
