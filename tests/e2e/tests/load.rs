@@ -185,7 +185,7 @@ where
 
 /// Objects nearly as large as etcd takes them: what the function has in memory does not grow with them.
 #[tokio::test]
-async fn a_node_of_large_pods_in_a_namespace_of_large_budgets_is_drained_within_64_mib() {
+async fn node_of_large_pods_and_budgets_is_drained_within_64_mib() {
     let _turn = turn().await;
     let stage = Stage::set("large-objects").await;
     let (client, name) = (stage.world.admin(), stage.name.as_str());

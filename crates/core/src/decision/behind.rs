@@ -26,7 +26,7 @@ pub fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) 
     }
 }
 
-/// Whether a notice that an instance goes down is younger than what EC2 may describe.
+/// Returns `true` if EC2 may not yet describe the state that the notice names.
 pub(super) fn is_fresh(notice: &Notice, now: Timestamp) -> bool {
     now.duration_since(notice.time) <= CAUGHT_UP_AFTER
 }

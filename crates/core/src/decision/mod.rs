@@ -61,7 +61,7 @@ impl Decision {
     }
 }
 
-/// Whether Spillway may drain the node without EC2's description of the instance. The instance must be going, and no setting may
+/// Returns `true` if a node may be drained without EC2's description of its instance. The instance must be going, and no setting may
 /// need what only EC2 knows.
 pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings, now: Timestamp) -> bool {
     let is_going = match notice.kind {

@@ -41,7 +41,7 @@ pub struct BlockedPod {
     pub until: Option<Instant>,
     /// The grace period that it asks for.
     pub grace: Duration,
-    /// What to do about what blocks it.
+    /// Remedy for the blockage.
     pub advice: Option<String>,
 }
 

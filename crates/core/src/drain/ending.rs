@@ -26,7 +26,7 @@ struct Over {
 }
 
 impl Ending {
-    /// Of a drain whose node was cordoned then.
+    /// Ending of a drain whose node was cordoned at `at`.
     pub fn after_cordon(at: Instant) -> Self {
         Self { late_until: at + LATE_PODS, over: None }
     }

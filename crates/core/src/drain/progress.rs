@@ -47,7 +47,7 @@ pub struct Progress {
     is_node_watched: bool,
     /// What is known of the node's kubelet, if anything is.
     kubelet: Option<Kubelet>,
-    /// Whether the garbage collector removes pods. The node is no more if its watch agrees: a pod's status has many writers.
+    /// Removal of pods by the garbage collector has been observed. The node is no more if its watch agrees: a pod's status has many writers.
     is_collecting: bool,
     /// What is to be logged.
     transitions: Vec<Transition>,

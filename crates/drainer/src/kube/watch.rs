@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn watch_that_begins_late_is_given_up_and_goes_on_without_a_list() {
+    async fn watch_that_begins_late_continues_without_a_list() {
         let late = || call("GET /api/v1/nodes").with("watch=true").with("resourceVersion=7");
         let goes_on = late().streams(&[]);
         let (context, began) = (TestContext::new(&[], [late(), goes_on], []), Instant::now());

@@ -15,7 +15,7 @@ pub struct PodHistory {
     /// When the drain first saw it.
     seen_at: Instant,
     requests: Option<RequestsMade>,
-    /// Whether the API server decided against the last request.
+    /// Refusal of the last request by the API server.
     is_refused: bool,
     /// How often each answer was given.
     pub answers: BTreeMap<&'static str, u32>,

@@ -164,7 +164,7 @@ impl Tracked {
         self.has_finished && self.waits() && self.blocked.by().is_some()
     }
 
-    /// What to do about the budget that blocks it, or did last, if it is not Ready.
+    /// Remedy for the last budget that blocked the pod, if the pod is not Ready.
     pub fn advice(&self) -> Option<String> {
         self.blocked.last()?.budget().filter(|_| self.is_unready).map(BudgetName::protects_unready)
     }
@@ -211,7 +211,7 @@ impl Tracked {
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }
     }
 
-    /// How long the answer to a request of now is waited for, if less than to any call. An eviction that follows a refused
+    /// Timeout of a request that is sent now, if shorter than that of any call. An eviction that follows a refused
     /// deletion must not cost the pod its next one.
     pub fn patience(&self, method: Method, window: Window, now: Instant) -> Option<Duration> {
         match method {

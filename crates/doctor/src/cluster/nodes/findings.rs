@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn budget_with_too_few_healthy_pods_comes_with_the_policy_to_set() {
+    fn budget_with_too_few_healthy_pods_names_the_policy() {
         let of = |healthy: i32| {
             let status =
                 json!({"disruptionsAllowed": 0, "currentHealthy": healthy, "desiredHealthy": 2, "expectedPods": 3});
