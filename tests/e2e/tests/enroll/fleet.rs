@@ -43,6 +43,14 @@ pub(crate) const FINE: i32 = 0;
 pub(crate) const NOT_FINE: i32 = 1;
 pub(crate) const NOT_LOOKED_AT: i32 = 2;
 
+/// The function of that name, which answers whoever invokes it.
+async fn serve(world: &World, name: &'static str) -> Lambda {
+    let lambda = function(world, name, &SETTINGS).await;
+    let (side, served) = (world.aws_side(), lambda.clone());
+    tokio::spawn(async move { side.serve(name, &served).await });
+    lambda
+}
+
 /// The account with its clusters, and the person who enrols them.
 pub(crate) struct Fleet {
     pub(crate) world: World,
@@ -53,8 +61,13 @@ pub(crate) struct Fleet {
     pub(crate) stays: TestNode,
 }
 
-/// This version's.
 const TEMPLATE: &str = include_str!("../../../../template.yaml");
+const ROLES: &str = include_str!("../../../../deploy/cloudformation/roles.yaml");
+/// The stack of the roles that an administrator makes.
+pub(crate) const STACK_OF_ROLES: &str = "spillway-roles";
+/// Named by CloudFormation, so that rights on names that begin with the stack's cover it.
+const FUNCTION_WITH_ROLES: &str = "spillway-Drain-ABCDEFGHIJKL";
+const SETTINGS: [(&str, &str); 2] = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_HOOK_GROUP_TAG", GROUP_TAG)];
 
 /// What a run of the tool came to.
 #[derive(Debug)]
@@ -96,10 +109,7 @@ impl Fleet {
         let tags = [("kubernetes.io/cluster/red", "owned"), ("eks:nodegroup-name", "managed")];
         aws.put_tagged_group(MANAGED, &[], &tags).await.expect("the group is new");
 
-        let settings = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_HOOK_GROUP_TAG", GROUP_TAG)];
-        let lambda = function(&world, FUNCTION, &settings).await;
-        let (side, served) = (aws.clone(), lambda.clone());
-        tokio::spawn(async move { side.serve(FUNCTION, &served).await });
+        let lambda = serve(&world, FUNCTION).await;
 
         let person = aws.credentials("spillway-enroller", "person").await.expect("the role is there");
         let python = Setup::find().expect("it is set up").python;
@@ -112,11 +122,32 @@ impl Fleet {
         fleet
     }
 
-    /// Deploys the stack.
     pub(crate) async fn deploy(&self) {
-        let role = format!("arn:aws:iam::{}:role/spillway-drain", self.world.account);
-        let outputs = BTreeMap::from([("RoleArn", role), ("FunctionName", FUNCTION.to_owned())]);
-        let parameters = BTreeMap::from([("Hooks", "spillway"), ("NodeEvents", "false"), ("HookGroupTag", GROUP_TAG)]);
+        self.deploy_function(FUNCTION, &[("NodeEvents", "false")]).await;
+    }
+
+    /// Deploys the stack with the roles of another, and updates it.
+    pub(crate) async fn deploy_with_roles(&mut self) {
+        let names = ["spillway-drain", "spillway-roles-SchedulesRole", "spillway-announcer"];
+        let arns = names.map(|name| self.role(name)).join(",");
+        let outputs = BTreeMap::from([("RoleArns", arns.clone())]);
+        let of_stack = BTreeMap::from([("StackName", STACK), ("HookGroupTag", GROUP_TAG)]);
+        self.aws.deploy_stack(STACK_OF_ROLES, ROLES, &outputs, &of_stack).await.expect("they are made");
+        for node_events in ["true", "false"] {
+            let parameters = [("RoleArns", arns.as_str()), ("NodeEvents", node_events)];
+            self.deploy_function(FUNCTION_WITH_ROLES, &parameters).await;
+        }
+        self.lambda = serve(&self.world, FUNCTION_WITH_ROLES).await;
+    }
+
+    fn role(&self, name: &str) -> String {
+        format!("arn:aws:iam::{}:role/{name}", self.world.account)
+    }
+
+    async fn deploy_function(&self, name: &str, parameters: &[(&str, &str)]) {
+        let outputs = BTreeMap::from([("RoleArn", self.role("spillway-drain")), ("FunctionName", name.to_owned())]);
+        let parameters =
+            [("Hooks", "spillway"), ("HookGroupTag", GROUP_TAG)].iter().chain(parameters).copied().collect();
         // As `sam deploy` hands it to CloudFormation: with its code in S3.
         let packaged = TEMPLATE.replace("CodeUri: .", "CodeUri: s3://sam/spillway");
         self.aws.deploy_stack(STACK, &packaged, &outputs, &parameters).await.expect("it is deployed");

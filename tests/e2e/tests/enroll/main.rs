@@ -13,15 +13,17 @@ use serde_json::{Value, json};
 use spillway_bed::{Cluster, NodeOptions};
 use spillway_e2e::{sample, the_one};
 
-use fleet::{FINE, FIRST, Fleet, GROUP_TAG, MANAGED, NEXT, NOT_FINE, NOT_LOOKED_AT, STAYS};
+use fleet::{FINE, FIRST, Fleet, GROUP_TAG, MANAGED, NEXT, NOT_FINE, NOT_LOOKED_AT, STACK_OF_ROLES, STAYS};
 use objects::assert_same;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clusters_are_enrolled_by_one_command_drain_and_are_left_as_they_were() {
-    let fleet = Fleet::set().await;
+    let mut fleet = Fleet::set().await;
     let next = fleet.cluster(NEXT).clone();
     fleet.aws.hide_cluster(NEXT).await.expect("EKS had it");
     let nothing = fleet.everything().await;
+    stack_with_handed_in_roles_drains_and_leaves_them(&mut fleet).await;
+    assert_same(&fleet.everything().await, &nothing);
     fleet.deploy().await;
     let before = fleet.snapshot().await;
 
@@ -33,6 +35,25 @@ async fn clusters_are_enrolled_by_one_command_drain_and_are_left_as_they_were() 
     all_is_taken_away(&fleet, &before).await;
     fleet.sam_delete().await;
     assert_same(&fleet.everything().await, &nothing);
+}
+
+/// A stack with `RoleArns` makes no role, drains by those of the other stack alone, and leaves them when it is deleted.
+async fn stack_with_handed_in_roles_drains_and_leaves_them(fleet: &mut Fleet) {
+    let function = fleet.lambda.clone();
+    fleet.deploy_with_roles().await;
+    let before = fleet.snapshot().await;
+    let run = fleet.enroll(&["--cluster", "red", "--groups"]).await;
+    assert_eq!(run.code, FINE, "{run:#?}");
+    let options = NodeOptions { group: Some("red-a".to_owned()), ..NodeOptions::default() };
+    fleet.assert_drains("red", "handed-in", options).await;
+    let removed = fleet.enroll(&["--cluster", "red", "--groups", "--remove"]).await;
+    assert_eq!(removed.code, FINE, "{removed:#?}");
+    assert_same(&fleet.snapshot().await, &before);
+    fleet.sam_delete().await;
+    let left = fleet.aws.left().await.expect("the account is there");
+    assert!(left["roles"].to_string().contains("spillway-roles-SchedulesRole"), "{left:#}");
+    fleet.aws.delete_stack(STACK_OF_ROLES).await.expect("it was there");
+    fleet.lambda = function;
 }
 
 async fn three_clusters(fleet: &Fleet) {
