@@ -87,19 +87,19 @@ build: need venv ## the package to deploy, as `sam build` (ARCHITECTURE=arm64 or
 release: need venv ## dist/: the bundle of both architectures, its bill of materials and its checksums, from the committed sources
 	@scripts/test-arm64 --need
 	@test -z "$$(git status --porcelain)" || { echo "make release: there are changes that are not committed" >&2; exit 1; }
-	@$(PYTHON) tools/release changes
-	@$(PYTHON) tools/release measured
+	@$(PYTHON) scripts/release changes
+	@$(PYTHON) scripts/release measured
 	@rm -rf dist .aws-sam/release
 	@SPILLWAY_RELEASE=1 scripts/sam-build arm64 .aws-sam/release/arm64
 	@SPILLWAY_RELEASE=1 scripts/sam-build x86_64 .aws-sam/release/x86_64
 	@for binary in .aws-sam/release/*/*/bootstrap; do scripts/check-glibc $$binary; done
-	@$(PYTHON) tools/release pack arm64=.aws-sam/release/arm64 x86_64=.aws-sam/release/x86_64
+	@$(PYTHON) scripts/release pack arm64=.aws-sam/release/arm64 x86_64=.aws-sam/release/x86_64
 	@scripts/sbom dist
-	@$(PYTHON) tools/release sums dist
+	@$(PYTHON) scripts/release sums dist
 	@$(MAKE) test-arm64
 
 test-arm64: bed-setup own-clone ## a handful of scenarios on the arm64 package in dist/, under qemu-user where the machine is another
-	@scripts/step "scenarios on arm64" scripts/test-arm64 dist/spillway-$$($(PYTHON) tools/release version).tar.gz
+	@scripts/step "scenarios on arm64" scripts/test-arm64 dist/spillway-$$($(PYTHON) scripts/release version).tar.gz
 
 test-oldest: need ## what `make test` does end to end, on the oldest supported Kubernetes
 	@$(MAKE) --jobs=3 venv control-plane tests
@@ -151,7 +151,7 @@ tests: own-clone
 
 # With BUNDLE=dist/spillway-VERSION.tar.gz, what is in a release is tested, and nothing is built for it.
 packaged:
-	@$(if $(BUNDLE),$(PYTHON) tools/release unpack $(BUNDLE) $(HERE) $(SAM_TEST),$(RELEASE_BUILD))
+	@$(if $(BUNDLE),$(PYTHON) scripts/release unpack $(BUNDLE) $(HERE) $(SAM_TEST),$(RELEASE_BUILD))
 	@for function in Drain Announcer; do scripts/check-glibc $(SAM_TEST)/$$function/bootstrap; done
 	@rm -rf $(RIGHTS) && mkdir -p $(RIGHTS)
 

@@ -15,7 +15,7 @@ pub(crate) struct Circumstances {
     pub(crate) command: String,
     /// Commit of this repository.
     pub(crate) commit: String,
-    /// Git's hash of the folder `bench`. `tools/release measured` refuses results of other sources.
+    /// Git's hash of the folder `bench`. `scripts/release measured` refuses results of other sources.
     pub(crate) sources: String,
     pub(crate) date: String,
     /// Build of the function, in words.

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "scripts"))
 
 from release_bundle.bundle import Built, pack  # noqa: E402
 from release_bundle.elf import ARCHITECTURES, MACHINES  # noqa: E402

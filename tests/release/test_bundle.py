@@ -83,7 +83,7 @@ class WhatItHolds(unittest.TestCase):
             self.assertEqual(self.files[name], (ROOT / name).read_bytes(), name)
 
     def test_it_has_no_sources_no_tests_and_not_what_packs_it(self) -> None:
-        ends, parts = (".rs", ".pyc", "Cargo.toml"), ("tests/", "tools/release")
+        ends, parts = (".rs", ".pyc", "Cargo.toml"), ("tests/", "release_bundle")
         self.assertEqual([name for name in self.files if name.endswith(ends) or any(part in name for part in parts)], [])
 
     def test_its_samconfig_needs_no_build_and_knows_both_architectures(self) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
+# For scripts/release_bundle: import this module first.
+sys.path.insert(0, str(ROOT / "scripts"))
 
 
 def load(name: str) -> ModuleType:

@@ -10,7 +10,7 @@ import unittest
 from bed_aws.template import read
 from test_template import FUNCTIONS, PARAMETERS, ROOT
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "scripts")]
 
 from cluster_enrollment import access, groups  # noqa: E402
 from release_bundle import plain, template  # noqa: E402

@@ -1,4 +1,4 @@
-"""The commands of tools/release: pack, sums, unpack, sbom, changes, measured, version."""
+"""The commands of scripts/release: pack, sums, unpack, sbom, changes, measured, version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
     try:
         options.run(options)
     except ReleaseError as wrong:
-        print(f"tools/release: {wrong}", file=sys.stderr)
+        print(f"scripts/release: {wrong}", file=sys.stderr)
         return 1
     return 0
 
@@ -70,7 +70,7 @@ def _built(text: str) -> tuple[str, Path]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tools/release", description="Packs a release, and takes one apart.")
+    parser = argparse.ArgumentParser(prog="scripts/release", description="Packs a release, and takes one apart.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     pack = commands.add_parser("pack", help="write the bundle from built binaries")

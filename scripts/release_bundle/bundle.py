@@ -18,7 +18,7 @@ from release_bundle.version import repository
 FOLDERS = ("deploy", "docs", "events", "terraform", "tools")
 FILES = ("LICENSE", "README.md")
 # What only the project itself needs.
-LEFT_OUT = {"tests", "__pycache__", "release", "release_bundle"}
+LEFT_OUT = {"tests", "__pycache__"}
 # For each architecture, a folder like `sam build` makes it: FUNCTION/bootstrap.
 Built = dict[str, Path]
 

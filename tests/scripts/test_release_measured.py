@@ -3,6 +3,8 @@
 import unittest
 from datetime import date, timedelta
 
+from script import ROOT  # noqa: F401  # isort: skip
+
 from release_bundle import measured
 from release_bundle.errors import ReleaseError
 

@@ -2,8 +2,9 @@
 
 import copy
 import unittest
-from pathlib import Path
 from typing import Any
+
+from script import ROOT  # isort: skip
 
 from release_bundle import template
 from release_bundle.elf import ARCHITECTURES
@@ -11,7 +12,7 @@ from release_bundle.errors import ReleaseError
 from samtranslator.yaml_helper import yaml_parse
 
 VERSION = "7.8.9"
-WRITTEN = (Path(__file__).parents[2] / "template.yaml").read_text()
+WRITTEN = (ROOT / "template.yaml").read_text()
 RELEASED = {architecture: yaml_parse(template.of(WRITTEN, architecture, VERSION)) for architecture in ARCHITECTURES}
 
 

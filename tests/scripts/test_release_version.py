@@ -2,12 +2,12 @@
 
 import tomllib
 import unittest
-from pathlib import Path
+
+from script import ROOT  # isort: skip
 
 from release_bundle import version
 from release_bundle.errors import ReleaseError
 
-ROOT = Path(__file__).parents[2]
 CHANGELOG = (
     "# Changelog\n\n## [Unreleased]\n\n- A\n\n## [1.10.0] - 2030-02-01\n\n- B\n\n## [1.1.0] - 2030-01-01\n\n- C\n"
 )

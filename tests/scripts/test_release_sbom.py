@@ -3,6 +3,8 @@
 import unittest
 from typing import Any
 
+from script import ROOT  # noqa: F401  # isort: skip
+
 from release_bundle import sbom
 from release_bundle.errors import ReleaseError
 
