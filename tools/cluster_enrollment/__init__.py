@@ -4,7 +4,6 @@ What is decided is pure, over plain data: each decision answers with steps, and 
 command that does it. So `--plan` shows the steps, a run carries them out, and a cluster that cannot be reached gets them as text.
 
 command.py   the command line: reads the stack, works on the clusters side by side, prints
-stack.py     what the stack says: its role, its function, its parameters
 clusters.py  which clusters are meant, and what EKS says of each
 enrolment.py one cluster from beginning to end, in both directions
 access.py    decides: the access entry, or the line in aws-auth
@@ -14,6 +13,5 @@ nodes.py     decides: which cordoned nodes are given back when Spillway goes
 step.py      a step, and what came of it
 doctor.py    asks the function whether the next notice would be handled
 table.py     the results as text and as JSON
-aws.py       the AWS CLI
 kubectl.py   kubectl, with a kubeconfig of our own for each cluster
 """

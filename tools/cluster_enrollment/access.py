@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from cli.stack import Stack
+
 from .clusters import Cluster
-from .stack import Stack
 from .step import Part, State, Step, aws
 
 GROUP = "spillway"

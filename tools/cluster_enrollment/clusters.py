@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from .aws import Aws, AwsError
-from .stack import Stack
+from cli import Failed
+from cli.aws import Aws, AwsError
+from cli.stack import Stack
 
 T, R = TypeVar("T"), TypeVar("R")
 
@@ -16,7 +17,7 @@ T, R = TypeVar("T"), TypeVar("R")
 AT_ONCE = 8
 
 
-class NoCluster(Exception):
+class NoCluster(Failed):
     """What was asked for names no cluster that there is."""
 
 

@@ -5,47 +5,29 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import clusters, doctor, objects, stack, table
-from .aws import Aws, AwsError, Unusable
-from .clusters import NoCluster, Wanted, side_by_side
+from cli import Failed, stack
+from cli import options as common
+from cli.aws import Aws
+from cli.stack import Stack
+
+from . import clusters, doctor, objects, table
+from .clusters import Wanted, side_by_side
 from .enrolment import Result, Work
 from .groups import Group
-from .stack import NoStack, Stack
 from .step import Part, State
 
 DESCRIPTION = """\
 Lets the function of a stack into EKS clusters: the access entry and the objects of deploy/, and with --groups the terminate
 hook on each self-managed Auto Scaling group. It works with your own rights (deploy/iam/enroller-policy.json, and the right to
-administer each cluster), and asks the doctor at the end. A second run changes nothing. docs/install.md
-"""
-EPILOG = """\
-0: everything is as it should be; 1: something failed, is left to you, or the doctor finds a failure; 2: nothing was looked at;
-3: with --plan or the answer no, something would be changed
-"""
-FINE, NOT_FINE, NOT_LOOKED_AT, WOULD_CHANGE = 0, 1, 2, 3
+administer each cluster). At the end it asks the doctor. A second run changes nothing. With --plan or the answer no, exit code
+3 means that something would be changed. docs/install.md"""
+FINE, NOT_FINE, WOULD_CHANGE = 0, 1, 3
 
 
-class Unanswered(Exception):
-    """Nobody can agree to the changes."""
-
-
-def main(arguments: list[str]) -> int:
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    try:
-        return _run(options)
-    except (NoStack, NoCluster, Unusable, AwsError, Unanswered) as error:
-        print(f"spillway enroll: {error}", file=sys.stderr)
-        return NOT_LOOKED_AT
-    except KeyboardInterrupt:
-        print("spillway enroll: stopped; what is done stays, and another run does the rest", file=sys.stderr)
-        return NOT_FINE
-
-
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     asks = not (options.plan or options.yes)
     if asks and (options.output == "json" or not sys.stdin.isatty()):
-        raise Unanswered("it asks before it changes anything, and nobody can answer here: give --yes, or look with --plan")
+        raise Failed("it asks before it changes anything, and there is no terminal: give --yes, or look with --plan")
     deployed = stack.read(Aws(options.region), options.stack)
     aws = Aws(deployed.region)
     wanted = Wanted(tuple(options.cluster or ()), options.tag, options.all)
@@ -97,16 +79,14 @@ def _closing(results: list[Result], remarks: list[str], options: argparse.Namesp
     return "\n".join(lines)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "spillway enroll", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    which = parser.add_mutually_exclusive_group(required=True)
+def parser() -> argparse.ArgumentParser:
+    made = common.parser("enroll", DESCRIPTION, "spillway enroll --cluster sandbox --groups --plan")
+    which = made.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="the clusters that the parameter Clusters names, or all of the Region")
     which.add_argument("--cluster", metavar="NAME", nargs="+", action="extend", help="these clusters")
     which.add_argument("--tag", metavar="KEY=VALUE", type=_tag, help="the clusters with this tag")
-    parser.add_argument("--groups", action="store_true", help="put the terminate hook on the groups of these clusters, too")
-    parser.add_argument(
+    made.add_argument("--groups", action="store_true", help="put the terminate hook on the groups of these clusters, too")
+    made.add_argument(
         "--with",
         dest="extra",
         metavar="FILE",
@@ -115,13 +95,10 @@ def _parser() -> argparse.ArgumentParser:
         choices=objects.OPTIONAL,
         help=f"apply this file of deploy/optional/ although no parameter needs it: {', '.join(objects.OPTIONAL)}",
     )
-    parser.add_argument("--plan", action="store_true", help="change nothing, and show what would be changed")
-    parser.add_argument("--yes", action="store_true", help="do not ask before the changes: for a pipeline")
-    parser.add_argument("--remove", action="store_true", help="take away what this tool has made, hooks first")
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
-    parser.add_argument("--stack", metavar="NAME", default="spillway", help="the stack (spillway)")
-    parser.add_argument("--region", metavar="REGION", help="its Region, if it is not that of the AWS CLI")
-    return parser
+    made.add_argument("--plan", action="store_true", help="change nothing, and show what would be changed")
+    made.add_argument("--yes", action="store_true", help="do not ask before the changes: for a pipeline")
+    made.add_argument("--remove", action="store_true", help="take away what this tool has made, hooks first")
+    return made
 
 
 def _tag(text: str) -> tuple[str, str]:

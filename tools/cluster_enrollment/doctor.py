@@ -1,18 +1,14 @@
-"""Asks the function itself whether the next notice would be handled in a cluster."""
+"""Verdict of the function itself: would the next notice be handled in a cluster?"""
 
 from __future__ import annotations
 
-import json
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
-from .aws import Aws, AwsError, Unusable
-from .stack import Stack
+from cli import Failed
+from cli.aws import Aws
+from cli.stack import Stack
 
-# As long as the function may take.
-PATIENCE_S = 900
 # An access entry takes some seconds to have an effect.
 FRESH = {"no-access-entry", "not-in-group", "no-rights", "missing-right"}
 TRIES, PAUSE_S = 6, 5.0
@@ -20,11 +16,11 @@ UNKNOWN = "unknown"
 
 
 def verdict(aws: Aws, stack: Stack, cluster: str, is_fresh: bool) -> str:
-    """In a few words, the worst first."""
+    """The verdict in a few words, the worst first."""
     for left in reversed(range(TRIES)):
         try:
             report = ask(aws, stack, cluster)
-        except (AwsError, Unusable, ValueError) as error:
+        except (Failed, ValueError) as error:
             return f"{UNKNOWN}: {error}"
         if not (is_fresh and left and FRESH & {one["id"] for one in findings(report, "fail")}):
             break
@@ -51,13 +47,5 @@ def findings(report: dict[str, Any], severity: str) -> list[dict[str, Any]]:
 
 def ask(aws: Aws, stack: Stack, cluster: str) -> dict[str, Any]:
     """The report of one cluster; without a name, of all."""
-    event = {"source": "spillway", "detail-type": "Spillway Doctor", "detail": {"cluster": cluster}}
-    with tempfile.TemporaryDirectory(prefix="spillway-enroll-") as folder:
-        question, answer = Path(folder) / "question.json", Path(folder) / "answer.json"
-        question.write_text(json.dumps(event))
-        # A file, because versions 1 and 2 of the CLI read the text of a payload differently.
-        payload = f"fileb://{question}"
-        patience = f"--cli-read-timeout={PATIENCE_S}"
-        aws.call("lambda", "invoke", "--function-name", stack.function, "--payload", payload, patience, str(answer))
-        report: dict[str, Any] = json.loads(answer.read_text())
-        return report
+    report: dict[str, Any] = aws.invoke(stack.function, {"source": "spillway", "detail-type": "Spillway Doctor", "detail": {"cluster": cluster}})[1]
+    return report

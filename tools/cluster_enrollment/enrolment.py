@@ -11,13 +11,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from cli import Failed
+from cli.aws import Aws, AwsError
+from cli.stack import Stack
+
 from . import access, groups, nodes, objects
 from .access import Entry
-from .aws import Aws, AwsError, Unusable
 from .clusters import Cluster
 from .groups import Group
 from .kubectl import Kubectl, KubectlError, Unreachable
-from .stack import Stack
 from .step import Command, Part, State, Step, kubectl
 
 
@@ -72,7 +74,7 @@ class Work:
         with tempfile.TemporaryDirectory(prefix="spillway-enroll-") as folder:
             try:
                 does(_Visit(self, cluster, Path(folder), result))
-            except (AwsError, KubectlError, Unusable) as error:
+            except Failed as error:
                 result.steps.append(Step(Part.ACCESS, "cluster", State.FAILED, str(error)))
         return result
 
@@ -238,7 +240,7 @@ class _Visit:
         try:
             for command in step.commands:
                 assert isinstance(command, Command), step
-                self._api.run(command) if command.program == "kubectl" else self._work.aws.run(command)
+                self._api.run(command) if command.program == "kubectl" else self._work.aws.call(*command.arguments)
         except (AwsError, KubectlError) as error:
             return step.ended(State.FAILED, str(error))
         return step.ended(State.DONE)

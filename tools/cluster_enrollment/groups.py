@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .stack import Stack
+from cli.stack import Stack
+
 from .step import Command, Part, State, Step, aws
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
-from .aws import Aws
+from cli import Failed, process
+from cli.aws import Aws
+
 from .step import Command, kubectl
 
 NO_WAY = (
@@ -25,7 +26,7 @@ NOT_LET_IN = ("Unauthorized", "must be logged in", "provide credentials")
 TIMEOUT_S = 20
 
 
-class KubectlError(Exception):
+class KubectlError(Failed):
     """The API server has refused something."""
 
 
@@ -53,14 +54,11 @@ class Kubectl:
     def run(self, command: Command) -> str:
         own = ["--kubeconfig", str(self._kubeconfig), f"--request-timeout={TIMEOUT_S}s"]
         try:
-            ran = subprocess.run(
-                ["kubectl", *command.arguments, *own], input=command.stdin, capture_output=True, text=True, check=False
-            )
-        except FileNotFoundError:
-            raise Unreachable("there is no program kubectl") from None
-        if ran.returncode:
-            raise _refusal(ran.stderr.strip())
-        return ran.stdout
+            return process.run(["kubectl", *command.arguments, *own], command.stdin)
+        except process.Refused as refused:
+            raise _refusal(refused.stderr) from None
+        except Failed as missing:
+            raise Unreachable(str(missing)) from None
 
 
 def _refusal(said: str) -> KubectlError:

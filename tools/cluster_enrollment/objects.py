@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .stack import Stack
+from cli import files as project
+from cli.stack import Stack
+
 from .step import Part, State, Step, kubectl
 
 MANAGER = "spillway-enroll"
-DEPLOY = Path(__file__).parents[2] / "deploy"
+DEPLOY = project.root() / "deploy"
 OPTIONAL = sorted(file.name for file in (DEPLOY / "optional").glob("*.yaml"))
 # Files that a parameter needs, and the parameter's value that needs none.
 NEEDED = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cli.table import aligned
 from doctor_report.report import shown
 
 from .enrolment import Result
@@ -22,8 +23,7 @@ def steps(result: Result) -> str:
 
 def table(results: list[Result]) -> str:
     rows = [HEAD, *(_row(result) for result in results)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+    return "\n".join(aligned(rows))
 
 
 def as_json(results: list[Result], remarks: list[str], code: int) -> str:

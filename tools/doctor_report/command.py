@@ -1,69 +1,74 @@
-"""The command `spillway doctor`: asks the function, or reads a report that it gave, and prints it."""
+"""The command `spillway doctor`: prints the function's report, or what will hold the drain of given nodes."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
 import json
-import os
 import re
 import sys
 from pathlib import Path
 
-from cluster_enrollment import doctor, stack
-from cluster_enrollment.aws import Aws, AwsError, Unusable
-from cluster_enrollment.stack import NoStack
+from cli import FINDING, FINE, Failed, files, stack
+from cli import options as common
+from cli.aws import Aws
+from cluster_enrollment import doctor
 
+from . import forecast
 from .page import Page
-from .report import NoReport, Status, read
+from .report import Status, read
 
 WIDTH = 80
-LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
-FAILED, NO_REPORT = 1, 2
-PAGE = Path(__file__).parents[2] / "docs/doctor.md"
+LINK = re.compile(r"\[([^]]*)\]\(([^)]*)\)")
+# A row of a table and the names in its first cell; a section named by an error type.
+ROW = re.compile(r"^\| ([^|]*`[^|]*) \| (.+) \|$", re.MULTILINE)
+KEY = re.compile(r"`([A-Za-z-][\w.-]+)`")
+SECTION = re.compile(r"^### ([A-Z]\w+)\n+(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
 
 
-def main(arguments: list[str]) -> int:
-    options = _options(arguments)
-    if options.explain:
-        print(explained(options.explain, PAGE.read_text(encoding="utf-8")))
-        return 0
-    try:
-        text = _asked(options) if options.file is None else sys.stdin.read() if options.file == "-" else Path(options.file).read_text()
-        report = read(text)
-    except (OSError, UnicodeDecodeError, NoReport, NoStack, AwsError, Unusable) as error:
-        print(f"spillway doctor: {error}", file=sys.stderr)
-        return NO_REPORT
-    colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print(text if options.output == "json" else Page(WIDTH, colours).of(report))
-    return FAILED if report.status >= Status.UNKNOWN else 0
-
-
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="spillway doctor",
-        description="Has the function of a stack look whether the next notice would be handled, and prints what it found. It needs "
-        "the rights cloudformation:DescribeStacks and lambda:InvokeFunction.",
-        epilog="example: spillway doctor prod. 0: no failure; 1: the report has one, or nobody knows; 2: there is no report",
+def parser() -> argparse.ArgumentParser:
+    made = common.parser(
+        "doctor",
+        "Has the function of a stack check whether the next notice would be handled, and prints its report. With --node or --group: prints "
+        "which pods will hold a drain of these nodes, by which budget or annotation, and for how long. Rights: cloudformation:DescribeStacks "
+        "and lambda:InvokeFunction; for nodes, those of kubectl.",
+        "spillway doctor prod --group workers",
     )
-    parser.add_argument("cluster", nargs="?", default="", help="only this cluster; default: all")
-    parser.add_argument("--file", metavar="FILE", help="print this report, or the log with its line, and ask nobody; - is standard input")
-    parser.add_argument("--explain", metavar="ID", help="print what a finding or a check means, from docs/doctor.md, and ask nobody")
-    parser.add_argument("--stack", metavar="NAME", default="spillway", help="default: %(default)s")
-    parser.add_argument("--region", metavar="REGION", help="in place of the AWS CLI's own")
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
-    return parser.parse_args(arguments)
+    made.add_argument("cluster", nargs="?", default="", help="only this cluster; default: all. With --node or --group: default is kubectl's context")
+    made.add_argument("--file", metavar="FILE", help="print this report, or the log with its line, without a request; - is standard input")
+    made.add_argument("--explain", metavar="ID", help="print the meaning of a finding or an error type, from the pages")
+    made.add_argument("--node", metavar="NODE", action="append", default=[], help="a node whose drain is to be forecast; may be repeated")
+    made.add_argument("--group", metavar="GROUP", help="the nodes of this Auto Scaling group, for example before an instance refresh")
+    return made
 
 
-def explained(wanted: str, page: str) -> str:
-    """The rows of the page's tables that begin with this id. A page of 40 findings has no second copy in the tool."""
-    rows = re.findall(r"^\| `([a-z-]+)` \| (.+?) \|$", page, re.MULTILINE)
-    if found := [meaning for name, meaning in rows if name == wanted]:
-        return "\n".join(f"{wanted}: " + LINK.sub(r"\1", meaning) for meaning in found)
-    near = difflib.get_close_matches(wanted, [name for name, _ in rows], n=1)
-    raise ValueError(f"docs/doctor.md has no finding {wanted}{f'; is it {near[0]}?' if near else ''}")
+def run(options: argparse.Namespace) -> int:
+    if options.explain:
+        print(explained(options.explain))
+        return FINE
+    if options.node or options.group:
+        return forecast.run(options)
+    if options.file is None:
+        deployed = stack.read(Aws(options.region), options.stack)
+        text = json.dumps(doctor.ask(Aws(deployed.region), deployed, options.cluster), indent=2)
+    else:
+        text = sys.stdin.read() if options.file == "-" else Path(options.file).read_text(encoding="utf-8", errors="replace")
+    report = read(text)
+    print(text if options.output == "json" else Page(WIDTH, common.colours()).of(report))
+    return FINDING if report.status >= Status.UNKNOWN else FINE
 
 
-def _asked(options: argparse.Namespace) -> str:
-    deployed = stack.read(Aws(options.region), options.stack)
-    return json.dumps(doctor.ask(Aws(deployed.region), deployed, options.cluster), indent=2)
+def explained(wanted: str) -> str:
+    """Rows and sections of the pages that have this finding, check, error type or alarm as their key."""
+    docs = files.root() / "docs"
+    page = "".join((docs / name).read_text(encoding="utf-8") for name in ("doctor.md", "troubleshooting.md"))
+    found = [(key, meaning) for keys, meaning in ROW.findall(page) for key in KEY.findall(keys)] + SECTION.findall(page)
+    if meanings := dict.fromkeys(meaning.strip() for key, meaning in found if key == wanted):
+        return "\n\n".join(f"{wanted}: {LINK.sub(_without_place, meaning)}" for meaning in meanings)
+    near = difflib.get_close_matches(wanted, [key for key, _ in found], n=1)
+    raise Failed(f"the pages have no finding and no error type {wanted}{f'; is it {near[0]}?' if near else ''}")
+
+
+def _without_place(link: re.Match[str]) -> str:
+    """A link's text; a terminal follows only addresses of other sites."""
+    return f"{link[1]} ({link[2]})" if link[2].startswith("https:") else link[1]

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from cli import Failed
+
 VERSION = 2
 
 
-class NoReport(Exception):
+class NoReport(Failed):
     """What was given is no report, and why."""
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Union
 
-from . import parameters, rendering
+from message_preview import command as preview
+
+from . import parameters
 from .chart import CHART
 from .installation import Installation, placeholder
 from .parameters import LISTS, NTHS_ATTEMPT_S, UNSET, WEBHOOK_PARAMETER, actions, has_address, heartbeats_until, selectors, template_file
@@ -84,7 +86,7 @@ OTHERS = (
 )
 NO_WEBHOOK = not_needed("There is no webhook's address, so NTH sent nothing.")
 IN_THE_DOCUMENT = "It goes into the webhook's document."
-PREVIEW = "tools/announce-preview --template FILE shows what becomes of a template, without sending anything."
+PREVIEW = "tools/spillway preview --template FILE shows what becomes of a template, without sending anything."
 
 
 def switch(value: str, notice: str, more: str = "") -> Rule:
@@ -170,11 +172,10 @@ def headers_can_be_read(nth: Installation) -> bool:
 
 
 def message(nth: Installation) -> Answer:
-    rendered = rendering.of(nth["webhookTemplate"])
-    if rendered is None:
+    if not preview.program():
         return differs(f"It has not been rendered here. {PREVIEW} {IN_THE_DOCUMENT}", "Webhook")
-    if rendered.failed:
-        return no_counterpart(f"It does not work as it is: {rendered.failed}. Fix it, and run this again.")
+    if failed := preview.rendered("template", nth["webhookTemplate"])[1]:
+        return no_counterpart(f"It does not work as it is: {failed}. Fix it, and run this again.")
     return same(f"Works unchanged: it was rendered over sample drains, with NTH's fields and ours. {IN_THE_DOCUMENT}", "Webhook")
 
 

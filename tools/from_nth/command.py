@@ -9,6 +9,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from cli import Failed
+from cli import options as common
+
 from . import fleet, sam, template, values
 from .answers import Verdict
 from .closing import WIDEST, closing
@@ -32,26 +35,24 @@ A HelmRelease of Flux and an Application of Argo CD are taken as they are. Sever
 OF_CLUSTER = re.compile(r"([0-9A-Za-z][0-9A-Za-z_-]{0,99})=(.+)")
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        "spillway from-nth", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    made = common.parser("from-nth", DESCRIPTION, "spillway from-nth --cluster prod nth-values.yaml", (), needs_stack=False)
+    made.add_argument(
         "files",
         metavar="[CLUSTER=]FILE",
         nargs="*",
         help="the values, YAML or JSON; - or nothing reads standard input. Several files each name their cluster",
     )
-    parser.add_argument(
+    made.add_argument(
         "--cluster",
         metavar="NAME",
         action="append",
         default=[],
         help="NTH's cluster: Spillway keeps to it; may be given several times, if all have the values of the one file",
     )
-    parser.add_argument("--live", action="store_true", help="with DryRun=false; without it, DryRun=true")
-    parser.add_argument("--all", action="store_true", help="show what is not needed too, and why")
-    parser.add_argument(
+    made.add_argument("--live", action="store_true", help="with DryRun=false; without it, DryRun=true")
+    made.add_argument("--all", action="store_true", help="show what is not needed too, and why")
+    made.add_argument(
         "--set",
         action="append",
         default=[],
@@ -59,14 +60,14 @@ def main(arguments: list[str]) -> int:
         type=parameter,
         help="a parameter of Spillway's own, which wins over what NTH's values say; may be given several times",
     )
-    parser.add_argument(
+    made.add_argument(
         "--hook",
         action="append",
         default=[],
         metavar="NAME",
         help="a terminate hook of your groups that Spillway is to complete, for the parameter Hooks; may be given several times",
     )
-    form = parser.add_mutually_exclusive_group()
+    form = made.add_mutually_exclusive_group()
     form.add_argument(
         "--samconfig",
         metavar="FILE",
@@ -78,19 +79,17 @@ def main(arguments: list[str]) -> int:
     form.add_argument(
         "--webhook", action="store_true", help="write the webhook's document, which has its secrets, and nothing else"
     )
-    parser.add_argument("--webhook-url", metavar="URL", default="", help="with --webhook: the address, if a Secret has it")
-    parser.add_argument(
+    made.add_argument("--webhook-url", metavar="URL", default="", help="with --webhook: the address, if a Secret has it")
+    made.add_argument(
         "--webhook-template", metavar="TEXT", default="", help="with --webhook: the template, if a ConfigMap has it"
     )
-    options = parser.parse_args(arguments)
-    if not options.files and sys.stdin.isatty():
-        parser.error("no values: name a file, or pipe `helm get values` into it")
+    return made
 
-    try:
-        return run(sources(options.files or ["-"], options.cluster), options)
-    except (values.Unusable, sam.Unsayable) as error:
-        print(f"spillway from-nth: {error}", file=sys.stderr)
-        return 2
+
+def run(options: argparse.Namespace) -> int:
+    if not options.files and sys.stdin.isatty():
+        raise Failed("no values: name a file, or pipe `helm get values` into it")
+    return converted(sources(options.files or ["-"], options.cluster), options)
 
 
 def sources(files: list[str], clusters: list[str]) -> list[Source]:
@@ -111,7 +110,7 @@ def source(file: str, clusters: tuple[str, ...]) -> Source:
         raise values.Unusable(f"{'standard input' if file == '-' else file}: {error}") from None
 
 
-def run(sources: list[Source], options: argparse.Namespace) -> int:
+def converted(sources: list[Source], options: argparse.Namespace) -> int:
     if options.webhook:
         if len(sources) > 1:
             raise values.Unusable("--webhook writes one document: give the file that has the webhook of the stack")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from pathlib import Path
 
-SAMCONFIG = Path(__file__).parents[2] / "samconfig.toml"
+from cli import Failed, files
+
 ENVIRONMENT = "from-nth"
 # As SAM's own expressions have it (samcli/cli/types.py): what a quoted value may be, and what is unescaped in it.
 QUOTED = {'"': re.compile(r'"(?:\\.|[^"\\]+)*"'), "'": re.compile(r"'(?:\\.|[^'\\]+)*'")}
@@ -16,7 +16,7 @@ PAIR = re.compile(r'\s+("(?:\\.|[^"\\])*"),\n?')
 PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+-]+")
 
 
-class Unsayable(Exception):
+class Unsayable(Failed):
     """SAM has no way to be told this value."""
 
 
@@ -45,7 +45,7 @@ def parameters_of(text: str) -> dict[str, str] | None:
 def section(parameters: dict[str, str]) -> str:
     """Our section of samconfig.toml: the repository's own, with the parameters."""
     settings, table = {}, ""
-    for line in SAMCONFIG.read_text().splitlines():
+    for line in (files.root() / "samconfig.toml").read_text().splitlines():
         table = line if line.startswith("[") else table
         if table in ("[default.global.parameters]", "[default.deploy.parameters]") and " = " in line:
             settings[line.partition(" = ")[0]] = f"{line}\n"

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+from cli import files
+
 # CloudFormation's limit for the value of a parameter.
 LONGEST = 4096
 
@@ -45,9 +46,9 @@ class Parameter:
         return None
 
 
-def parameters(template: Path = TEMPLATE) -> dict[str, Parameter]:
+def parameters(template: Path | None = None) -> dict[str, Parameter]:
     """All of them, by name."""
-    section = re.search(r"^Parameters:\n(.*?)^\S", template.read_text(), re.DOTALL | re.MULTILINE)
+    section = re.search(r"^Parameters:\n(.*?)^\S", (template or files.root() / "template.yaml").read_text(), re.DOTALL | re.MULTILINE)
     text = section[1] if section else ""
     parts = re.split(r"^  ([A-Za-z0-9]+):\n", text, flags=re.MULTILINE)[1:]
     return {name: parameter(body) for name, body in zip(parts[::2], parts[1::2])}

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from cli import Failed
+
 # `helm get values` writes the first, `helm get values --all` the second.
 HEADER = re.compile(r"\A\s*(?:USER-SUPPLIED|COMPUTED) VALUES:[ \t]*\r?\n")
 NTH = "aws-node-termination-handler"
@@ -17,7 +19,7 @@ WITHOUT_YAML = (
 )
 
 
-class Unusable(Exception):
+class Unusable(Failed):
     """The input cannot be used. The text says why, and what to do if that is not plain."""
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from programs import Failed, printable
+from cli import Failed, printable
 
 PATIENCE_S = 20
 # As kubectl asks for lists.

@@ -9,16 +9,28 @@ Json = dict[str, Any]
 
 def blocker(pod: Json, budgets: list[Json]) -> str | None:
     """The budget, or the pod's annotation; None if neither blocks it. `pod` is the pod's metadata."""
+    if annotation := annotated(pod):
+        return f"annotation {annotation}"
+    of_pod = covering(pod, budgets)
+    names = [f"{budget['metadata']['namespace']}/{budget['metadata']['name']}" for budget in of_pod]
+    if len(of_pod) > 1:  # The API server evicts none of its pods, whatever the budgets allow.
+        return f"several budgets ({', '.join(sorted(names))})"
+    return f"budget {names[0]}" if of_pod and not _allowed(of_pod[0]) else None
+
+
+def annotated(pod: Json) -> str | None:
+    """The annotation that blocks the pod, as docs/what-happens.md names them."""
     annotations = pod.get("annotations") or {}
     if annotations.get("karpenter.sh/do-not-disrupt", "false") != "false":
-        return "annotation karpenter.sh/do-not-disrupt"
-    if annotations.get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "false":
-        return "annotation safe-to-evict"
-    covering = [budget for budget in budgets if _covers(budget, pod)]
-    names = [f"{budget['metadata']['namespace']}/{budget['metadata']['name']}" for budget in covering]
-    if len(covering) > 1:  # The API server evicts none of its pods, whatever the budgets allow.
-        return f"several budgets ({', '.join(sorted(names))})"
-    return f"budget {names[0]}" if covering and not _allowed(covering[0]) else None
+        return "karpenter.sh/do-not-disrupt"
+    if annotations.get("spillway/drain") == "wait":
+        return "spillway/drain: wait"
+    return "safe-to-evict" if annotations.get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "false" else None
+
+
+def covering(pod: Json, budgets: list[Json]) -> list[Json]:
+    """The budgets whose selectors match the pod."""
+    return [budget for budget in budgets if _covers(budget, pod)]
 
 
 def _allowed(budget: Json) -> int:

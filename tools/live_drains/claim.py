@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from programs import printable
+from cli import printable
 
 ANNOTATION = "spillway/claim"
 MOST = 80

@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
-from programs import json_of, output_of
-
-PATIENCE_S = 60
+from cli.aws import Aws
 
 
 @dataclass(frozen=True)
 class Context:
     """A context of the kubeconfig that kubectl uses."""
 
-    name: str
+    # None is the current one.
+    name: str | None
 
     def kubectl(self, folder: Path) -> list[str]:
-        return ["kubectl", "--context", self.name]
+        return ["kubectl", *(["--context", self.name] if self.name else [])]
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,7 @@ class EksCluster:
     def kubectl(self, folder: Path) -> list[str]:
         """With a kubeconfig in the folder: the user's own stays as it is."""
         kubeconfig = str(folder / "kubeconfig")
-        command = ["aws", "eks", "update-kubeconfig", "--name", self.eks_name, "--kubeconfig", kubeconfig]
-        output_of([*command, *_in(self.region)], PATIENCE_S)
+        Aws(self.region).text("eks", "update-kubeconfig", "--name", self.eks_name, "--kubeconfig", kubeconfig)
         return ["kubectl", "--kubeconfig", kubeconfig]
 
 
@@ -47,10 +45,5 @@ def of_account(regions: list[str]) -> list[Cluster]:
     """All that EKS knows in these Regions, or in the AWS CLI's own."""
     clusters: list[Cluster] = []
     for region in regions or [None]:
-        command = ["aws", "eks", "list-clusters", "--query", "clusters", "--output", "json", *_in(region)]
-        clusters += [EksCluster(str(name), region) for name in json_of(command, PATIENCE_S) or []]
+        clusters += [EksCluster(str(name), region) for name in Aws(region).call("eks", "list-clusters").get("clusters", [])]
     return clusters
-
-
-def _in(region: str | None) -> list[str]:
-    return ["--region", region] if region else []

@@ -1,4 +1,4 @@
-"""What is typed, and how often it is looked."""
+"""The command `spillway drains`: its options, and the refreshes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
-from programs import Failed
+from cli import Failed, counted
+from cli import options as common
 
 from .api_server import ApiServer
 from .clusters import Cluster, Context, EksCluster, of_account
@@ -29,15 +30,31 @@ REST_S = 60
 CLEARED = "\x1b[H\x1b[J"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    options = _options(arguments)
-    try:
-        clusters = _clusters(options)
-    except Failed as error:
-        print(f"spillway drains: {error}", file=sys.stderr)
-        return 2
+def parser() -> argparse.ArgumentParser:
+    made = common.parser(
+        "drains",
+        "Shows what drains now, in all EKS clusters of the account and Region: each node that Spillway has claimed, how much time is left, how "
+        "many pods are, and what blocks them. On a terminal it refreshes itself. It reads nodes, pods, PodDisruptionBudgets and events with "
+        "your own rights, and changes nothing. One cluster that cannot be read makes the exit code 2.",
+        "spillway drains --cluster prod --once",
+        needs_stack=False,
+    )
+    made.add_argument("--cluster", action="append", default=[], metavar="NAME", help="only this EKS cluster; may be repeated")
+    made.add_argument("--region", action="append", default=[], help="in place of the AWS CLI's own; may be repeated")
+    made.add_argument("--context", action="append", default=[], metavar="NAME", help="a context of kubectl's in place of EKS clusters; may be repeated, and needs no AWS CLI")
+    made.add_argument("--once", action="store_true", help="print the table once, with all rows: for a ticket")
+    made.add_argument("--every", type=int, default=5, metavar="S", help="seconds between two refreshes; default: %(default)s")
+    return made
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.context and (options.cluster or options.region):
+        raise Failed("--context is in place of --cluster and --region")
+    if options.every < 1:
+        raise Failed("--every is at least 1")
+    clusters = _clusters(options)
     if sys.stderr.isatty():
-        print(f"reading {len(clusters)} cluster(s) …", file=sys.stderr)
+        print(f"reading {counted(len(clusters), 'cluster')} …", file=sys.stderr)
     for ended_by in (signal.SIGTERM, signal.SIGHUP):  # As Ctrl-C does: kubectl's proxies end with it.
         signal.signal(ended_by, signal.default_int_handler)
     with ExitStack() as at_end, ThreadPoolExecutor(AT_ONCE) as pool:
@@ -46,31 +63,6 @@ def main(arguments: list[str] | None = None) -> int:
             return _watch(fleet, options.every) if _is_watched(options) else _once(fleet, options.output == "json")
         except KeyboardInterrupt:
             return 0
-
-
-def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="spillway drains",
-        description="Shows what drains now, in all EKS clusters of the account and Region: each node that Spillway has claimed, "
-        "how much time is left, how many pods are, and what blocks them. On a terminal it looks again and again.",
-        epilog="It reads nodes, pods, PodDisruptionBudgets and events with your own rights, and changes nothing. "
-        "0: all clusters were read; 2: one was not.",
-    )
-    parser.add_argument("--cluster", action="append", default=[], metavar="NAME", help="only this EKS cluster; may be repeated")
-    parser.add_argument("--region", action="append", default=[], help="in place of the AWS CLI's own; may be repeated")
-    parser.add_argument(
-        "--context", action="append", default=[], metavar="NAME",
-        help="a context of kubectl's in place of EKS clusters; may be repeated, and needs no AWS CLI",
-    )  # fmt: skip
-    parser.add_argument("--once", action="store_true", help="look once, and print all of it: for a ticket")
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="json looks once, for a program; default: %(default)s")
-    parser.add_argument("--every", type=int, default=5, metavar="S", help="seconds between two looks; default: %(default)s")
-    options = parser.parse_args(arguments)
-    if options.context and (options.cluster or options.region):
-        parser.error("--context is in place of --cluster and --region")
-    if options.every < 1:
-        parser.error("--every is at least 1")
-    return options
 
 
 def _is_watched(options: argparse.Namespace) -> bool:

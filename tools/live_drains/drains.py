@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from programs import printable
+from cli import printable
 
 from .blockers import blocker
 from .claim import Claim, claim_on, time_of
@@ -106,6 +106,7 @@ def has_to_leave(pod: Json) -> bool:
         or "s3.csi.aws.com/mountpoint-version" in labels
         or labels.get("app.kubernetes.io/name") == "juicefs-mount"
         or "kubernetes.io/config.mirror" in annotations
+        or annotations.get("spillway/drain") == "skip"
     )
     return not stays
 

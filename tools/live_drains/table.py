@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from cli import counted
+from cli.table import aligned
+
 from .drains import Drain
 
 HEADINGS = ("CLUSTER", "NODE", "ZONE", "NOTICE", "STATE", "SINCE", "TIME LEFT", "GONE", "LEFT", "BLOCKED BY")
@@ -16,7 +19,7 @@ def table(
 ) -> str:
     """What drains now, the least time left first. Lines and rows beyond width and height are cut; 0 cuts none."""
     rows = [HEADINGS, *(_row(drain, now) for drain in by_urgency(drains))] if drains else []
-    lines = [_summary(drains, now, clusters - len(not_read), clusters), *_aligned(rows)]
+    lines = [_summary(drains, now, clusters - len(not_read), clusters), *aligned(rows)]
     troubles = [f"not read: {cluster}: {why}" for cluster, why in not_read]
     room = height - len(troubles) - 1 if height else len(lines)
     if len(lines) > room:
@@ -37,13 +40,13 @@ def by_urgency(drains: list[Drain]) -> list[Drain]:
 def _summary(drains: list[Drain], now: datetime, read: int, clusters: int) -> str:
     """Clusters first if one was not read: no claimed node in what nobody read means nothing."""
     at = f"{now:%Y-%m-%d %H:%M:%S} UTC: "
-    at += f"{read} of {_counted(clusters, 'cluster')} read" if read < clusters else ""
+    at += f"{read} of {counted(clusters, 'cluster')} read" if read < clusters else ""
     if clusters and not read:
         return at
     at += ", " if read < clusters else ""
     left, blocked = sum(drain.left for drain in drains), sum(len(drain.blocked) for drain in drains)
-    pods = f"{_counted(left, 'pod')} left, {blocked} of them blocked"
-    return at + _counted(len(drains), "claimed node") + (f", {pods}" if drains else "")
+    pods = f"{counted(left, 'pod')} left, {blocked} of them blocked"
+    return at + counted(len(drains), "claimed node") + (f", {pods}" if drains else "")
 
 
 def _row(drain: Drain, now: datetime) -> tuple[str, ...]:
@@ -68,7 +71,7 @@ def _time_left(seconds: int | None) -> str:
 
 def _blockers(drain: Drain) -> str:
     blockers = drain.blockers()
-    names = [f"{by} ({_counted(pods, 'pod')})" for by, pods in blockers[:MOST_BLOCKERS]]
+    names = [f"{by} ({counted(pods, 'pod')})" for by, pods in blockers[:MOST_BLOCKERS]]
     more = len(blockers) - len(names)
     return ", ".join([*names, f"{more} more"] if more > 0 else names)
 
@@ -79,12 +82,3 @@ def _clock(seconds: int) -> str:
     if hours >= 48:
         return f"{hours // 24} days"
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number} {one}" if number == 1 else f"{number} {one}s"
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from cli import Failed
+
 # What the log line has before the receipt, and the function's answer has not.
 OF_THE_LOG = ("timestamp", "level", "message")
 # An object with two of them means to be a receipt, so that what is missing can be named.
@@ -21,7 +23,7 @@ TELLING = {"receipt", "notice", "steps", "ending"}
 csv.field_size_limit(16 * 1024 * 1024)
 
 
-class NoReceipt(Exception):
+class NoReceipt(Failed):
     """There is no receipt in what was given."""
 
 

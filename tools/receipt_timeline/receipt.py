@@ -11,6 +11,8 @@ from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
 
+from cli import Failed
+
 from .words import listed
 
 VERSION = 2
@@ -19,7 +21,7 @@ NEEDED = ("receipt", "notice", "steps", "ending", "reason")
 MOST_MS = 10**12
 
 
-class NotAReceipt(Exception):
+class NotAReceipt(Failed):
     """What was given is no receipt, or none that this program knows."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from programs import printable
+from cli import printable
 
 from .bars import story
 from .drain import Drain

@@ -4,7 +4,7 @@ from typing import Any
 
 from cluster_enrollment.clusters import Cluster
 from cluster_enrollment.groups import Group
-from cluster_enrollment.stack import Stack
+from cli.stack import Stack
 from cluster_enrollment.step import Step
 
 ROLE = "arn:aws:iam::111122223333:role/team/spillway-DrainRole-1A"

@@ -190,12 +190,14 @@ class AnExplanation(unittest.TestCase):
 
     def test_unknown_finding_ends_with_2_and_the_nearest(self) -> None:
         done = subprocess.run([*TOOL, "--explain", "rule-mising\x1b[2J"], capture_output=True, text=True, check=False)
-        said = "spillway: docs/doctor.md has no finding rule-mising [2J; is it rule-missing?\n"
+        said = "spillway doctor: the pages have no finding and no error type rule-mising [2J; is it rule-missing?\n"
         self.assertEqual((done.returncode, done.stderr), (2, said))
 
-    def test_links_are_printed_without_their_address(self) -> None:
-        page = "| `a` | no [hook](x.md#y) |\n| `a` | a check |\n"
-        self.assertEqual(explained("a", page), "a: no hook\na: a check")
+    def test_error_type_or_alarm_prints_its_remedy(self) -> None:
+        for wanted, words in (("PodsLost", "the pods went down with the instance"), ("AwsThrottled", "*… is throttled*"), ("DrainsAlarm", "read the failed receipts")):
+            text = explained(wanted)
+            self.assertIn(words, text)
+            self.assertNotRegex(text, r"\]\(|\.md#")
 
 
 class TheFunction(unittest.TestCase):

@@ -278,7 +278,7 @@ AWS = """#!{python}
 import json, pathlib, sys
 of = dict(zip(sys.argv[3::2], sys.argv[4::2]))
 if sys.argv[1:3] == ["eks", "list-clusters"]:
-    print(json.dumps(["one", "two"] if of.get("--region") != "eu-west-1" else []))
+    print(json.dumps({"clusters": ["one", "two"] if of.get("--region") != "eu-west-1" else []}))
 elif sys.argv[1:3] == ["eks", "update-kubeconfig"]:
     pathlib.Path(of["--kubeconfig"]).write_text(of["--name"])
 """

@@ -9,11 +9,11 @@ from typing import Any
 from unittest.mock import patch
 
 from cluster_enrollment import enrolment, objects
-from cluster_enrollment.aws import AwsError, Unusable
+from cli.aws import AwsError, Unusable
 from cluster_enrollment.enrolment import Result, Work
 from cluster_enrollment.groups import Group
 from cluster_enrollment.kubectl import KubectlError, Unreachable
-from cluster_enrollment.stack import Stack
+from cli.stack import Stack
 from cluster_enrollment.step import Command
 from tests.enrollment import cluster, group, hook, managed, stack
 
@@ -40,7 +40,7 @@ class World:
             "describe-instances": lambda: {"Reservations": []},
             "get-parameter": self._parameter,
         }
-        return answers[arguments[1]]()
+        return answers[arguments[1]]() if arguments[1] in answers else self.run(Command("aws", arguments))
 
     def run(self, command: Command) -> Any:
         what = " ".join(command.arguments[:2])

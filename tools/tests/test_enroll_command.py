@@ -17,7 +17,8 @@ from unittest.mock import patch
 
 from tests.enrollment import cluster, stack
 
-from cluster_enrollment import aws, clusters, command, doctor, kubectl, table
+from cli import aws
+from cluster_enrollment import clusters, command, doctor, kubectl, table
 from cluster_enrollment.clusters import NoCluster, Wanted
 from cluster_enrollment.enrolment import Result
 from cluster_enrollment.step import Part, State, Step
@@ -76,7 +77,7 @@ class WhatIsRefused(unittest.TestCase):
     def test_of_aws_is_read_from_both_versions_of_its_cli(self) -> None:
         text = "An error occurred (AccessDenied) when calling the PutLifecycleHook operation: no"
         for said in (text, f"\naws: [ERROR]: {text}"):
-            error = aws._refusal(said)
+            error = aws._error("iam it", said)
             self.assertIsInstance(error, aws.AwsError)
             self.assertEqual((error.code, str(error)), ("AccessDenied", "PutLifecycleHook: no"))  # type: ignore[union-attr]
 
@@ -86,7 +87,7 @@ class WhatIsRefused(unittest.TestCase):
             "Error when retrieving token from sso: Token has expired and refresh failed",
             "Unable to locate credentials. You can configure credentials by running \"aws configure\".",
         ):
-            error = aws._refusal(said)
+            error = aws._error("iam it", said)
             self.assertIsInstance(error, aws.Unusable)
             self.assertIn("Sign in", str(error))
 
@@ -118,7 +119,7 @@ class TheDocuments(unittest.TestCase):
         self.assertGreaterEqual(len(whole), 8)
         for page, words in whole:
             with self.subTest(page=page, command=words):
-                command._parser().parse_args(words.split()[2:])
+                command.parser().parse_args(words.split()[2:])
 
 
     def test_explain_what_the_tool_says(self) -> None:
@@ -249,7 +250,7 @@ class TheTool(unittest.TestCase):
                 mock.patch("builtins.input", return_value=answer),
                 contextlib.redirect_stdout(io.StringIO()),
             ):
-                self.assertEqual((command.main(["--all"]), made), (code, plans), answer)
+                self.assertEqual((command.run(command.parser().parse_args(["--all"])), made), (code, plans), answer)
 
     def test_takes_one_way_to_name_clusters(self) -> None:
         for wrong in ([], ["--all", "--cluster", "a"], ["--tag", "env"], ["--all", "--with", "rbac.yaml"]):

@@ -10,7 +10,6 @@ from from_nth.answers import ANSWERS, Answer, Verdict
 from from_nth.chart import CHART, COMMON, FORMER, VARIABLES
 from from_nth.installation import installation
 from from_nth.parameters import DRAIN_BY_DEFAULT, NOTICES, document, wanted
-from from_nth.rendering import Rendered
 from from_nth.report import Conversion, convert
 from from_nth.template import Parameter, parameters
 from from_nth.values import Unusable
@@ -267,14 +266,15 @@ class Webhook(unittest.TestCase):
                     document(installation(values))
 
     def test_a_template_works_unchanged_only_if_it_was_rendered(self) -> None:
-        def verdict(rendered: Rendered | None) -> tuple[Verdict, str]:
-            with mock.patch("from_nth.rendering.of", return_value=rendered):
+        def verdict(failed: str | None) -> tuple[Verdict, str]:
+            program = lambda: None if failed is None else "it"  # noqa: E731
+            with mock.patch.multiple("message_preview.command", program=program, rendered=lambda *_: ("", failed)):
                 lines = converted(self.VALUES).lines
             (answer,) = (line.answer for line in lines if line.value.startswith("webhookTemplate:"))
             return answer.verdict, answer.why
 
-        self.assertEqual(verdict(Rendered())[0], Verdict.SAME)
-        failed = verdict(Rendered("at line 1, column 3: there is no field Kid"))
+        self.assertEqual(verdict("")[0], Verdict.SAME)
+        failed = verdict("at line 1, column 3: there is no field Kid")
         self.assertEqual(failed[0], Verdict.NO_COUNTERPART)
         self.assertIn("there is no field Kid", failed[1])
         untried = verdict(None)

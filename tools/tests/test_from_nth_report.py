@@ -15,7 +15,6 @@ from unittest import mock
 
 from from_nth import values
 from from_nth.installation import installation
-from from_nth.rendering import Rendered
 from from_nth.report import convert, render
 
 from tests.test_from_nth_conversion import LATER, SAMPLES
@@ -36,7 +35,7 @@ class TheReport(unittest.TestCase):
         for sample in ("queue", "imds", "kitchen-sink"):
             with self.subTest(sample=sample):
                 nth = installation(values.read((SAMPLES / f"{sample}.yaml").read_text()))
-                with mock.patch("from_nth.rendering.of", return_value=Rendered()):
+                with mock.patch.multiple("message_preview.command", program=lambda: "it", rendered=lambda *_: ("", "")):
                     report = render(convert(nth, LATER), 100, everything=True)
                 self.assert_as_before(sample, report)
 

@@ -3,7 +3,8 @@
 import unittest
 
 import yaml
-from from_nth.template import TEMPLATE, parameter, parameters
+from cli import files
+from from_nth.template import parameter, parameters
 
 
 class Loader(yaml.CSafeLoader):
@@ -15,7 +16,7 @@ Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 class TheReader(unittest.TestCase):
     def test_finds_what_a_yaml_library_finds(self) -> None:
-        document = yaml.load(TEMPLATE.read_text(), Loader)["Parameters"]
+        document = yaml.load((files.root() / "template.yaml").read_text(), Loader)["Parameters"]
         read = parameters()
         self.assertEqual(list(read), list(document))
         for name, expected in document.items():

@@ -79,7 +79,7 @@ class WhatIsNoUse(unittest.TestCase):
         self.assert_refused('enableSqsTerminationDraining: "false"', "Helm takes for true")
 
     def test_is_yaml_where_there_is_no_yaml_library(self) -> None:
-        script = "import sys; sys.modules['yaml'] = None; from from_nth.command import main; sys.exit(main([]))"
+        script = "import sys; sys.modules['yaml'] = None; from cli.main import main; sys.exit(main(['from-nth']))"
         run = subprocess.run(
             [sys.executable, "-c", script], cwd=TOOLS, input="dryRun: true", capture_output=True, text=True
         )

@@ -4,48 +4,23 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
-import sys
-import tempfile
 import unittest
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 from botocore.session import Session
 
-from receipt_timeline.times import NoTime, moment
+from cli.times import NoTime, moment
 
 from . import receipts
+from .standin import StandIn
 
-SPILLWAY = Path(__file__).parents[1] / "spillway"
 NOW = datetime(2026, 11, 21, 4, tzinfo=timezone.utc)
-# Notes what it is called with, and answers from the file that is named after the operation.
-AWS = """#!{python}
-import json, pathlib, sys
-here = pathlib.Path(__file__).parent
-with open(here / "calls", "a") as calls:
-    calls.write(json.dumps(sys.argv[1:]) + "\\n")
-answer = here / sys.argv[2]
-if not answer.exists():
-    sys.exit("An error occurred (AccessDenied) when calling it: \\x1b[31mno\\x1b[0m")
-print(answer.read_text())
-"""
 
 
-class Shown(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        program = self.folder / "aws"
-        program.write_text(AWS.format(python=sys.executable))
-        program.chmod(0o755)
-
-    def show(self, *arguments: str, typed: str | None = None, path: str | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PATH": path if path is not None else f"{self.folder}:{os.environ['PATH']}"}
-        command = [sys.executable, str(SPILLWAY), "show", *arguments]
-        return subprocess.run(command, cwd=self.folder, env=environment, input=typed, capture_output=True, text=True, check=False)
+class Shown(StandIn):
+    def show(self, *arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+        return self.spillway("show", *arguments, path=path)
 
     def log(self, *documents: receipts.Json) -> tuple[str, str]:
         (self.folder / "log").write_text("\n".join(json.dumps(document) for document in documents))
@@ -54,17 +29,11 @@ class Shown(unittest.TestCase):
     def page(self) -> str:
         return (self.folder / "spillway.html").read_text()
 
-    def answers(self, operation: str, answer: object) -> None:
-        (self.folder / operation).write_text(json.dumps(answer))
-
-    def calls(self) -> list[list[str]]:
-        return [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]
-
 
 class FromTheLog(Shown):
     def test_every_line_of_the_time_is_asked_for(self) -> None:
         storm = receipts.storm(3)
-        self.answers("describe-stacks", ["/aws/lambda/spillway"])
+        self.stack()
         self.answers("filter-log-events", [json.dumps(receipt) + "\n" for receipt in storm] + ["no JSON {"])
         done = self.show("--since", "2026-11-21T03:00", "--until", "2026-11-21T04:30+01:00", "-o", "html")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "spillway.html\n", ""))
@@ -76,7 +45,7 @@ class FromTheLog(Shown):
         self.assertEqual(of["--filter-pattern"], "{ ($.receipt = 2) || ($.receipt_part > 1) }", "as docs/receipt.md has it")
 
     def test_every_option_is_one_of_the_operations(self) -> None:
-        self.answers("describe-stacks", ["g"])
+        self.stack()
         self.answers("filter-log-events", [])
         self.show()
         for service, operation, *options in self.calls():
@@ -102,10 +71,8 @@ class FromTheLog(Shown):
     def test_error_with_control_characters_is_one_plain_line(self) -> None:
         denied = self.show("--log-group", "/mine")
         self.assertEqual(denied.returncode, 2)
-        self.assertIn("aws logs filter-log-events: An error occurred (AccessDenied) when calling it: [31mno", denied.stderr)
+        self.assertEqual(denied.stderr, "spillway show: Some: [31mno [0m\n")
         self.assertNotIn("\x1b", denied.stderr)
-        self.answers("describe-stacks", [])
-        self.assertIn("the stack other has no output LogGroupName", self.show("--stack", "other").stderr)
         self.assertIn("aws is not on the PATH", self.show(path="/nowhere").stderr)
         self.assertIn("--since is not before --until", self.show("--since", "1h", "--until", "2h").stderr)
         self.assertIn("'yesterday' is no time", self.show("--since", "yesterday").stderr)

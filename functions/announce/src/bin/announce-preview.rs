@@ -1,4 +1,4 @@
-//! Shows messages about sample drains, and sends none. `tools/announce-preview --help`
+//! Shows messages about sample drains, and sends none. `tools/spillway preview --help`
 
 use std::io::{self, Read as _};
 use std::process::ExitCode;

@@ -1,14 +1,11 @@
-"""What the deployed stack says: the function's role and name, and the parameters that decide what a cluster needs."""
+"""The deployed stack: its role, its function, its queues, and the parameters that decide what a cluster needs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from . import Failed
 from .aws import Aws, AwsError
-
-
-class NoStack(Exception):
-    """Without the stack nobody knows whom to let in."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +15,16 @@ class Stack:
     role: str
     function: str
     parameters: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+
+    def output(self, name: str) -> str:
+        if name not in self.outputs:
+            raise Failed(f"the stack {self.name} has no output {name}: update it to this version")
+        return self.outputs[name]
 
     @property
     def clusters(self) -> list[str]:
-        """Those whose nodes are acted on; none means all."""
+        """Clusters whose nodes are drained; none means all."""
         return _words(self.parameters.get("Clusters", ""))
 
     def serves(self, cluster: str) -> bool:
@@ -49,26 +52,27 @@ class Stack:
 
     @property
     def group_tag(self) -> tuple[str, str] | None:
-        """What a group must have for the function to complete its hooks."""
+        """Tag that a group needs for the function to complete its hooks."""
         key, equals, value = self.parameters.get("HookGroupTag", "").partition("=")
         return (key, value) if equals else None
 
 
 def read(aws: Aws, name: str) -> Stack:
+    """Reads the stack's outputs and parameters."""
     try:
         (described,) = aws.call("cloudformation", "describe-stacks", "--stack-name", name)["Stacks"]
     except AwsError as error:
         if "does not exist" in str(error):
-            raise NoStack(
+            raise Failed(
                 f"there is no stack {name} in this Region: deploy it first, or name it with --stack, and its Region with --region"
             ) from None
         raise
     outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
     if not {"RoleArn", "FunctionName"} <= outputs.keys():
-        raise NoStack(f"the stack {name} has no outputs RoleArn and FunctionName: is it Spillway's? Has its deployment ended?")
+        raise Failed(f"the stack {name} has no outputs RoleArn and FunctionName: is it Spillway's? Has its deployment ended?")
     parameters = {one["ParameterKey"]: one.get("ParameterValue", "") for one in described.get("Parameters", [])}
     region = described["StackId"].split(":")[3]
-    return Stack(name, region, outputs["RoleArn"], outputs["FunctionName"], parameters)
+    return Stack(name, region, outputs["RoleArn"], outputs["FunctionName"], parameters, outputs)
 
 
 def _words(text: str) -> list[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 
+from . import Failed
+
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 LONGEST = timedelta(days=3660)
 
 
-class NoTime(ValueError):
+class NoTime(Failed):
     """What was typed is no time."""
 
 

@@ -1,0 +1,1 @@
+"""Messages about sample drains, rendered by the announcer's own code. Nothing is sent."""
