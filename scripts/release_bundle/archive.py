@@ -27,14 +27,20 @@ class Entry:
 
 def package(bootstrap: bytes) -> bytes:
     """The zip that Lambda takes for a function of `provided.al2023`: one executable file."""
-    info = zipfile.ZipInfo("bootstrap", DAY)
-    # Unix, so that Lambda sees the file's mode: https://en.wikipedia.org/wiki/ZIP_(file_format), "version made by".
-    info.create_system = 3
-    info.external_attr = 0o100755 << 16
-    info.compress_type = zipfile.ZIP_DEFLATED
+    return zipped({"bootstrap": Entry(bootstrap, executable=True)})
+
+
+def zipped(entries: dict[str, Entry]) -> bytes:
+    """A zip of these files by their paths."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as file:
-        file.writestr(info, bootstrap, compresslevel=9)
+        for path, entry in sorted(entries.items()):
+            info = zipfile.ZipInfo(path, DAY)
+            # Unix, so that Lambda sees the file's mode: https://en.wikipedia.org/wiki/ZIP_(file_format), "version made by".
+            info.create_system = 3
+            info.external_attr = (0o100000 | entry.mode) << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            file.writestr(info, entry.contents, compresslevel=9)
     return written.getvalue()
 
 

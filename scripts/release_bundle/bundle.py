@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from release_bundle import plain, samconfig, sums, template
+from release_bundle import plain, samconfig, sums, template, zipapp
 from release_bundle.archive import Entry, package, tar_gz
 from release_bundle.elf import ARCHITECTURES, expect
 from release_bundle.errors import ReleaseError
@@ -49,6 +49,7 @@ def pack(root: Path, built: Built, version: str, changes: str, into: Path) -> Pa
         for function, binary in binaries.items():
             bootstrap = built[architecture] / function / "bootstrap"
             entries[template.package(architecture, binary)] = Entry(package(bootstrap.read_bytes()))
+    entries[zipapp.NAME] = zipapp.of(entries)
 
     into.mkdir(parents=True, exist_ok=True)
     bundle = into / file_name(version)

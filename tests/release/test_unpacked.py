@@ -1,6 +1,7 @@
 """A bundle in an empty folder, and the real SAM CLI there: no Rust, no project, no build."""
 
 import logging
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -79,11 +80,27 @@ class Unpacked(unittest.TestCase):
                 theirs = self.s3().get_object(Bucket=bucket, Key=key)["Body"].read()
                 self.assertEqual(theirs, ours.read_bytes(), name)
 
-    def test_the_migration_from_nth_reads_the_bundles_template(self) -> None:
-        command = [sys.executable, "tools/spillway", "from-nth", "-"]
-        done = subprocess.run(command, cwd=self.folder, input="{}", capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("sam deploy", done.stdout)
+    def test_the_zipapp_runs_alone_and_reads_its_own_files(self) -> None:
+        alone = Path(self.enterContext(tempfile.TemporaryDirectory())) / "spillway.pyz"
+        shutil.copy(self.folder / "tools/spillway.pyz", alone)
+        for arguments, words in (
+            (["from-nth", "-"], "sam deploy"),
+            (["--version"], "spillway "),
+            (["doctor", "--explain", "PodsLost"], "PodDisruptionBudget"),
+            (["enroll", "--help"], "flow-control.yaml"),
+            (["show", "--help"], "spillway.html"),
+        ):
+            for python in filter(None, (sys.executable, oldest_python())):
+                done = subprocess.run([python, alone, *arguments], cwd=alone.parent, input="{}", capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(words, done.stdout)
+        self.assertEqual(list(alone.parent.iterdir()), [alone], "nothing is left behind")
+
+
+def oldest_python() -> str | None:
+    """Python 3.9, if it is here."""
+    found = sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python"))
+    return str(found[-1]) if found else None
 
 
 def code(resource: Any) -> bool:

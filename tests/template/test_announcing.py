@@ -112,7 +112,7 @@ def pagerduty() -> dict[str, Any]:
         pass
 
     Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
-    resources: dict[str, Any] = yaml.load((ROOT / "tools/pagerduty.yaml").read_text(), Loader)["Resources"]
+    resources: dict[str, Any] = yaml.load((ROOT / "deploy/cloudformation/pagerduty.yaml").read_text(), Loader)["Resources"]
     return resources
 
 

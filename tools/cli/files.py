@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-# In the zipapp and in an installation, the files are in a folder of their own. pyproject.toml and scripts/release_bundle have the list.
+# In the zipapp and in an installation, the files are in a folder of their own. pyproject.toml and scripts/release_bundle/zipapp.py have the list.
 FOLDER = "spillway-files"
 
 

@@ -67,6 +67,11 @@ def main(arguments: list[str]) -> int:
         return FINDING if isinstance(error, Found) else COULD_NOT_LOOK
 
 
+def command() -> None:
+    """The program of an installation."""
+    sys.exit(main(sys.argv[1:]))
+
+
 def parsers() -> dict[str, ArgumentParser]:
     return {name: import_module(module).parser() for name, (module, _) in COMMANDS.items()}
 

@@ -23,7 +23,7 @@ from receipt_timeline.text import text_of
 # An instance without the tag is never interrupted, whatever is typed.
 TAG = "spillway/drill"
 EXPERIMENT = "spillway-drill"
-TEMPLATE = "tools/fis-spot-interruption.yaml"
+TEMPLATE = "deploy/cloudformation/spot-interruption.yaml"
 # FIS takes up to a minute to start, the notice two minutes, and CloudWatch some seconds.
 PATIENCE, PAUSE_S = timedelta(minutes=8), 10
 ENDED_BADLY = ("failed", "stopped", "cancelled")

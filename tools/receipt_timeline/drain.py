@@ -17,6 +17,9 @@ from typing import TypeVar
 from .receipt import UNTOUCHED, Fate, Hook, Pod, Receipt, Step, Window
 
 T = TypeVar("T")
+# Fields that the last receipt decides, and those of the last receipt that has them.
+OF_THE_LAST = ("time", "event_id", "kind", "instance", "dry_run", "ending", "reason", "error")
+OF_ANY = ("zone", "instance_type", "group", "cluster", "node", "managed_by", "decision", "window")
 # The receipt has no more heartbeats than these of one invocation.
 MOST_HEARTBEATS = 50
 # A drain that begins so long after its notice has a clock of its own.
@@ -63,6 +66,8 @@ class Drain:
     dry_run: bool
     ending: str
     reason: str
+    # Stable type of the error, if the drain failed.
+    error: str | None
     # When the instance goes, whatever is done.
     deadline_ms: int | None
     window: Window | None
@@ -105,7 +110,7 @@ class Drain:
     def missing(self) -> str | None:
         """Lines of its receipts that are not in the file, in words."""
         cut = [receipt.lines for receipt in self.receipts if receipt.lines]
-        found, of = (sum(numbers) for numbers in zip(*cut)) if cut else (0, 0)
+        found, of = sum(one.found for one in cut), sum(one.of for one in cut)
         return f"{found} of {of} lines of the receipt: pods are missing" if cut else None
 
     @property
@@ -144,22 +149,9 @@ def _drain(receipts: list[Receipt]) -> Drain:
         invocations=_invocations(receipts, is_announced=last.time != noticed),
         pods=_pods(receipts),
         hook=_hook(receipts),
-        time=last.time,
-        event_id=last.event_id,
-        kind=last.kind,
-        instance=last.instance,
-        zone=_latest([receipt.zone for receipt in receipts]),
-        instance_type=_latest([receipt.instance_type for receipt in receipts]),
-        group=_latest([receipt.group for receipt in receipts]),
-        cluster=_latest([receipt.cluster for receipt in receipts]),
-        node=_latest([receipt.node for receipt in receipts]),
-        managed_by=_latest([receipt.managed_by for receipt in receipts]),
-        decision=_latest([receipt.decision for receipt in receipts]),
-        dry_run=last.dry_run,
-        ending=last.ending,
-        reason=last.reason,
         deadline_ms=None if last.deadline is None else last.ms(last.deadline),
-        window=_latest([receipt.window for receipt in receipts]),
+        **{name: getattr(last, name) for name in OF_THE_LAST},
+        **{name: _latest([getattr(receipt, name) for receipt in receipts]) for name in OF_ANY},
     )
 
 

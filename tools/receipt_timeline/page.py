@@ -56,6 +56,7 @@ def _sentence(text: str, drain: Drain) -> str:
 
 def _facts(drain: Drain) -> list[tuple[str, str]]:
     facts = [
+        ("Error", drain.error),
         ("Notice", _notice(drain)),
         ("Node claimed", _moment(drain, drain.step_ms("claimed"))),
         ("Drain over", _moment(drain, drain.drained_ms)),

@@ -6,7 +6,7 @@ Times are milliseconds from the notice (`drain` may move them). An absent field 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
@@ -22,7 +22,7 @@ MOST_MS = 10**12
 
 
 class NotAReceipt(Failed):
-    """What was given is no receipt, or none that this program knows."""
+    """Input that is no receipt, or none of a known version."""
 
 
 class Fate(Enum):
@@ -45,6 +45,11 @@ class Fate(Enum):
 UNTOUCHED = (Fate.STAYED, Fate.RETURNED, Fate.WOULD_LEAVE, Fate.WOULD_BE_BLOCKED)
 
 
+def _named(key: str, default: Any = MISSING) -> Any:
+    """A field whose name in the JSON is another one."""
+    return field(default=default, metadata={"key": key})
+
+
 @dataclass(frozen=True)
 class Step:
     step: str
@@ -53,9 +58,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Pod:
-    name: str
-    uid: str
-    fate: Fate
+    name: str = _named("pod")
+    fate: Fate = field()
+    uid: str = ""
     grace_s: int | None = None
     given_s: int | None = None
     evictions: int = 0
@@ -66,9 +71,12 @@ class Pod:
     accepted_ms: int | None = None
     gone_ms: int | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uid", self.uid or self.name)
+
     @property
     def refusals(self) -> int:
-        """How often a budget refused that it leave."""
+        """Number of refusals by a budget."""
         return sum(count for answer, count in self.answers.items() if answer.startswith("blocked-by"))
 
 
@@ -83,11 +91,11 @@ class Hook:
 
 @dataclass(frozen=True)
 class Window:
-    """How long there was for the drain."""
+    """Time that there was for the drain."""
 
-    # When the invocation had to stop.
+    # End of the invocation's work.
     end_ms: int
-    # When the instance goes; None while something waits for us.
+    # End of the instance; None while something waits for Spillway.
     deadline_ms: int | None = None
     margin_s: int = 0
 
@@ -97,38 +105,47 @@ class Earlier:
     """An invocation before this one, in short."""
 
     request_id: str
-    begun: datetime
-    ended: datetime
-    pods: dict[str, int]
+    begun: datetime = _named("from")
+    ended: datetime = _named("to")
+    pods: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of a receipt that were found, of all."""
+
+    found: int
+    of: int
 
 
 @dataclass(frozen=True)
 class Receipt:
-    version: int
-    request_id: str
-    event_id: str | None
-    kind: str | None
-    time: datetime | None
-    deadline: datetime | None
-    written: datetime | None
-    instance: str | None
-    zone: str | None
-    instance_type: str | None
-    group: str | None
-    cluster: str | None
-    node: str | None
-    managed_by: str | None
-    decision: str | None
-    dry_run: bool
-    window: Window | None
-    steps: tuple[Step, ...]
-    pods: tuple[Pod, ...]
-    hook: Hook | None
-    ending: str
-    reason: str
-    earlier: tuple[Earlier, ...]
-    # How many of its lines there are, of how many, if some are missing.
-    lines: tuple[int, int] | None
+    version: int = _named("receipt")
+    ending: str = field()
+    reason: str = field()
+    steps: tuple[Step, ...] = field()
+    request_id: str = "unknown"
+    event_id: str | None = _named("notice.event_id", None)
+    kind: str | None = _named("notice.kind", None)
+    time: datetime | None = _named("notice.time", None)
+    deadline: datetime | None = _named("notice.deadline", None)
+    written: datetime | None = _named("timestamp", None)
+    instance: str | None = None
+    zone: str | None = None
+    instance_type: str | None = None
+    group: str | None = _named("auto_scaling_group", None)
+    cluster: str | None = None
+    node: str | None = None
+    managed_by: str | None = None
+    decision: str | None = None
+    dry_run: bool = False
+    error: str | None = None
+    window: Window | None = None
+    pods: tuple[Pod, ...] = ()
+    hook: Hook | None = None
+    earlier: tuple[Earlier, ...] = ()
+    # Present if some lines are missing.
+    lines: Lines | None = None
 
     def ms(self, at: datetime) -> int:
         """A time of day as milliseconds."""
@@ -138,163 +155,74 @@ class Receipt:
         return next((step.at_ms for step in self.steps if step.step == name), None)
 
 
+CLASSES: dict[str, type] = {one.__name__: one for one in (Step, Pod, Hook, Window, Earlier, Lines)}
+# The types of single values, and their names in errors.
+SCALARS = {"str": (str, "a text"), "int": (int, "a whole number"), "bool": (object, ""), "datetime": (str, "a text"), "Fate": (str, "a text")}
+
+
 def read(document: dict[str, Any]) -> Receipt:
     """A receipt from its JSON."""
     missing = [name for name in NEEDED if name not in document]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         raise NotAReceipt(f"not a receipt: {listed([f'`{name}`' for name in missing])} {verb} missing")
-    top = _Fields(document, "")
-    version = top.number("receipt")
-    if version != VERSION:
+    if (version := _value("int", document["receipt"], "receipt")) != VERSION:
         raise NotAReceipt(f"a receipt of version {version}; this program knows version {VERSION}")
-    notice = top.fields("notice")
-    window, hook, lines = (top.maybe_fields(name) for name in ("window", "hook", "lines"))
-    return Receipt(
-        version=version,
-        request_id=top.maybe_text("request_id") or "unknown",
-        event_id=notice.maybe_text("event_id"),
-        kind=notice.maybe_text("kind"),
-        time=notice.maybe_time("time"),
-        deadline=notice.maybe_time("deadline"),
-        written=top.maybe_time("timestamp"),
-        instance=top.maybe_text("instance"),
-        zone=top.maybe_text("zone"),
-        instance_type=top.maybe_text("instance_type"),
-        group=top.maybe_text("auto_scaling_group"),
-        cluster=top.maybe_text("cluster"),
-        node=top.maybe_text("node"),
-        managed_by=top.maybe_text("managed_by"),
-        decision=top.maybe_text("decision"),
-        dry_run=document.get("dry_run") is True,
-        window=window and _window(window),
-        steps=tuple(Step(step.text("step"), step.number("at_ms")) for step in top.each("steps")),
-        pods=tuple(_pod(pod) for pod in top.each("pods")),
-        hook=hook and _hook(hook),
-        ending=top.text("ending"),
-        reason=top.text("reason"),
-        earlier=tuple(
-            Earlier(entry.text("request_id"), entry.time("from"), entry.time("to"), entry.counts("pods"))
-            for entry in top.each("earlier")
-        ),
-        lines=lines and (lines.number("found"), lines.number("of")),
-    )
+    made: Receipt = _made(Receipt, document, "")
+    return made
 
 
-def _window(window: _Fields) -> Window:
-    return Window(
-        end_ms=window.number("end_ms"),
-        deadline_ms=window.maybe_number("deadline_ms"),
-        margin_s=window.maybe_number("margin_s") or 0,
-    )
+def _made(kind: type, document: Any, place: str) -> Any:
+    """An object of a class from its JSON, field by field, as the class declares them."""
+    if not isinstance(document, dict):
+        raise NotAReceipt(f"not a receipt: {place} is {document!r:.60}, not an object")
+    values = {}
+    for one in fields(kind):
+        key = one.metadata.get("key", one.name)
+        value, at = document, f"{place}.{key}" if place else key
+        for name in key.split("."):
+            if not isinstance(value, dict):
+                raise NotAReceipt(f"not a receipt: {at.rpartition('.')[0]} is {value!r:.60}, not an object")
+            value = value.get(name)
+        if value is not None:
+            values[one.name] = _value(one.type.replace(" | None", ""), value, at)
+        elif one.default is MISSING and one.default_factory is MISSING:
+            raise NotAReceipt(f"not a receipt: `{at}` is missing")
+    return kind(**values)
 
 
-def _pod(pod: _Fields) -> Pod:
-    name = pod.text("pod")
-    return Pod(
-        name=name,
-        uid=pod.maybe_text("uid") or name,
-        fate=pod.fate("fate"),
-        grace_s=pod.maybe_number("grace_s"),
-        given_s=pod.maybe_number("given_s"),
-        evictions=pod.maybe_number("evictions") or 0,
-        answers=pod.counts("answers"),
-        blocked_by=pod.maybe_text("blocked_by"),
-        why=pod.maybe_text("why"),
-        requested_ms=pod.maybe_number("requested_ms"),
-        accepted_ms=pod.maybe_number("accepted_ms"),
-        gone_ms=pod.maybe_number("gone_ms"),
-    )
+def _value(kind: str, value: Any, at: str) -> Any:
+    if kind in CLASSES:
+        return _made(CLASSES[kind], value, at)
+    if kind == "dict[str, int]":
+        if not isinstance(value, dict):
+            raise NotAReceipt(f"not a receipt: {at} is {value!r:.60}, not an object")
+        return {name: _value("int", one, f"{at}.{name}") for name, one in value.items()}
+    if kind.startswith("tuple["):
+        if not isinstance(value, list):
+            raise _wrong(at, value, "a list")
+        return tuple(_value(kind[6:].partition(",")[0], one, f"{at}[{n}]") for n, one in enumerate(value))
+    of, words = SCALARS[kind]
+    if not isinstance(value, of):
+        raise _wrong(at, value, words)
+    if kind == "int" and (isinstance(value, bool) or abs(value) > MOST_MS):
+        raise _wrong(at, value, "a whole number that can be drawn")
+    if kind == "Fate":
+        if value not in [fate.value for fate in Fate]:
+            raise _wrong(at, value, f"one of {listed([fate.value for fate in Fate])}")
+        return Fate(value)
+    return _time(value, at) if kind == "datetime" else value is True if kind == "bool" else value
 
 
-def _hook(hook: _Fields) -> Hook:
-    return Hook(
-        group=hook.text("group"),
-        name=hook.text("name"),
-        state=hook.text("state"),
-        result=hook.maybe_text("result"),
-        heartbeats_ms=tuple(hook.numbers("heartbeats_ms")),
-    )
+def _time(text: str, at: str) -> datetime:
+    parts = re.fullmatch(r"(2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z", text)
+    try:
+        # Nanoseconds are more than a datetime can hold.
+        micros = int(((parts[2] or "") + "000000")[:6])
+        return datetime.strptime(parts[1], "%Y-%m-%dT%H:%M:%S").replace(microsecond=micros, tzinfo=timezone.utc)
+    except (TypeError, ValueError):
+        raise _wrong(at, text, "a time such as 2026-11-21T03:12:00Z") from None
 
 
-class _Fields:
-    """The fields of one JSON object, which knows where in the receipt it stands."""
-
-    def __init__(self, document: Any, place: str) -> None:
-        if not isinstance(document, dict):
-            raise NotAReceipt(f"not a receipt: {place} is {document!r:.60}, not an object")
-        self._document = document
-        self._place = place
-
-    def text(self, name: str) -> str:
-        return self._needed(name, self.maybe_text(name))
-
-    def maybe_text(self, name: str) -> str | None:
-        return self._of_type(name, str, "a text")
-
-    def number(self, name: str) -> int:
-        return self._needed(name, self.maybe_number(name))
-
-    def maybe_number(self, name: str) -> int | None:
-        value = self._of_type(name, int, "a whole number")
-        if value is not None and (isinstance(value, bool) or abs(value) > MOST_MS):
-            raise self._wrong(name, "a whole number that can be drawn")
-        return value
-
-    def time(self, name: str) -> datetime:
-        return self._needed(name, self.maybe_time(name))
-
-    def maybe_time(self, name: str) -> datetime | None:
-        text = self.maybe_text(name)
-        if text is None:
-            return None
-        parts = re.fullmatch(r"(2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z", text)
-        try:
-            # Nanoseconds are more than a datetime can hold.
-            micros = int(((parts[2] or "") + "000000")[:6])
-            return datetime.strptime(parts[1], "%Y-%m-%dT%H:%M:%S").replace(microsecond=micros, tzinfo=timezone.utc)
-        except (TypeError, ValueError):
-            raise self._wrong(name, "a time such as 2026-11-21T03:12:00Z") from None
-
-    def fate(self, name: str) -> Fate:
-        word = self.text(name)
-        for fate in Fate:
-            if fate.value == word:
-                return fate
-        raise self._wrong(name, f"one of {listed([fate.value for fate in Fate])}")
-
-    def numbers(self, name: str) -> list[int]:
-        values = self._of_type(name, list, "a list") or []
-        return [_Fields({name: value}, self._place).number(name) for value in values]
-
-    def counts(self, name: str) -> dict[str, int]:
-        inner = self.maybe_fields(name)
-        return {} if inner is None else {key: inner.number(key) for key in inner._document}
-
-    def fields(self, name: str) -> _Fields:
-        return self._needed(name, self.maybe_fields(name))
-
-    def maybe_fields(self, name: str) -> _Fields | None:
-        value = self._document.get(name)
-        return None if value is None else _Fields(value, self._at(name))
-
-    def each(self, name: str) -> list[_Fields]:
-        values = self._of_type(name, list, "a list") or []
-        return [_Fields(value, f"{self._at(name)}[{index}]") for index, value in enumerate(values)]
-
-    def _at(self, name: str) -> str:
-        return f"{self._place}.{name}" if self._place else name
-
-    def _of_type(self, name: str, kind: type, words: str) -> Any:
-        value = self._document.get(name)
-        if value is not None and not isinstance(value, kind):
-            raise self._wrong(name, words)
-        return value
-
-    def _needed(self, name: str, value: Any) -> Any:
-        if value is None:
-            raise NotAReceipt(f"not a receipt: `{self._at(name)}` is missing")
-        return value
-
-    def _wrong(self, name: str, wanted: str) -> NotAReceipt:
-        return NotAReceipt(f"not a receipt: `{self._at(name)}` is {self._document[name]!r:.60}, not {wanted}")
+def _wrong(at: str, value: Any, wanted: str) -> NotAReceipt:
+    return NotAReceipt(f"not a receipt: `{at}` is {value!r:.60}, not {wanted}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import pkgutil
 from xml.etree.ElementTree import Element
 
 from .marks import shapes, symbol
 from .markup import Child, document, element
 
-STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+STYLE = (pkgutil.get_data(__package__, "page.css") or b"").decode()
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 # How an ending looks; every other one is good.

@@ -45,6 +45,7 @@ def _facts(drain: Drain) -> list[tuple[str, str]]:
     at += [f"{duration(limit)} in all"] if limit is not None else []
     place = ", ".join(printable(one) for one in (drain.instance, drain.cluster, drain.group) if one)
     return [
+        ("error", f"{printable(drain.error)} (spillway doctor --explain {printable(drain.error)})" if drain.error else ""),
         ("instance", place),
         ("times", ", ".join(at)),
         ("hook", f"{drain.hook.name}: {drain.hook.state} {drain.hook.result or ''}".strip() if drain.hook else ""),
