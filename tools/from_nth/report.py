@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from .answers import ANSWERS, Answer, Verdict, answer_of
+from .answers import Answer, Verdict, answer_of, is_decided
 from .chart import CHART, FORMER, SECRET, VALUE_OF_VARIABLE, VARIABLES
 from .installation import Given, Installation, Unknown
 from .parameters import LISTS, wanted
@@ -102,13 +102,12 @@ def answer_to(given: Given, nth: Installation) -> Answer:
             Verdict.NOT_NEEDED,
             "It is not NTH's own but of the AWS SDK or of Go in NTH's pod; the function runs elsewhere.",
         )
-    rule = ANSWERS[given.key]
-    if not isinstance(rule, Answer) and given.key in nth.referred and given.key != "webhookURL":
+    if is_decided(given.key) and given.key in nth.referred and given.key != "webhookURL":
         return Answer(
             Verdict.NO_COUNTERPART,
             "Its value stands elsewhere in the cluster. Write it in place of valueFrom and run this again.",
         )
-    return answer_of(rule, nth)
+    return answer_of(given.key, nth)
 
 
 def by_default(nth: Installation, found: dict[str, str], told: set[str], template: dict[str, Parameter]) -> list[Line]:
