@@ -142,7 +142,7 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
         Err(failure) => {
             let check = UndoCheck::first(&attempt.history.notice, attempt.notice);
             let asked =
-                undo_check::ask_later(context, attempt.notice, &check, failure, attempt.invocation, record).await;
+                undo_check::describe_later(context, attempt.notice, &check, failure, attempt.invocation, record).await;
             return asked.map(Outcome::Uncordon).map_err(undecided);
         }
     };
@@ -303,7 +303,7 @@ async fn look_again(
     let whose = match whose(context, notice, (invocation, invocation.drains_until()), record).await {
         Ok(whose) => whose,
         Err(failure) => {
-            let asked = undo_check::ask_later(context, notice, check, failure, invocation, record).await;
+            let asked = undo_check::describe_later(context, notice, check, failure, invocation, record).await;
             return asked.map(Outcome::Uncordon);
         }
     };

@@ -1,5 +1,4 @@
-//! What is waited for when the last pod has gone: volumes that are attached still, and load balancers that still know the
-//! instance.
+//! Waits after the last pod has left: for attached volumes, and for load balancers that still target the instance.
 
 use std::time::Duration;
 
@@ -15,18 +14,18 @@ use crate::drain::volumes::until_detached;
 use crate::node::ClaimedNode;
 use crate::receipt::AfterDrain;
 
-/// How long load balancers may take to let an instance go: twice Elastic Load Balancing's own deregistration delay.
+/// Maximum wait for load balancers: twice Elastic Load Balancing's default deregistration delay.
 const LET_GO_WITHIN: Duration = Duration::from_secs(600);
 
-/// What was waited for.
+/// Result of the waits after a drain.
 pub(super) struct Waited {
-    /// How long each took; `None`: nothing was waited for.
-    pub(super) told: Option<AfterDrain>,
-    /// Whether something was left, or may have been, when the time was up.
+    /// Duration of each wait; `None` if nothing was waited for.
+    pub(super) durations: Option<AfterDrain>,
+    /// `true` if the time was up while a volume or target was left, or may have been.
     pub(super) is_cut_off: bool,
 }
 
-/// Waits for volumes and load balancers if a hook of ours holds the instance: not past `end`, and not after `stop`.
+/// Waits for volumes and load balancers until `end` or `stop`, if a hook of ours holds the instance.
 pub(super) async fn wait(
     context: &Context,
     target: &Target<'_>,
@@ -65,25 +64,26 @@ pub(super) async fn wait(
         targets_ms: targets.map(|(waited, _)| ms(waited)),
         targets_left: targets.map(|(_, left)| left).filter(|left| *left > 0),
     };
-    let told = Some(waited).filter(|waited| *waited != AfterDrain::default());
-    Waited { told, is_cut_off: may_be_left && end <= Instant::now() }
+    let durations = Some(waited).filter(|waited| *waited != AfterDrain::default());
+    Waited { durations, is_cut_off: may_be_left && end <= Instant::now() }
 }
 
-/// Waits for load balancers. `None`: none knew the instance, or they cannot be waited for.
+/// Waits for load balancers. Returns the number of target groups that still have the instance, or `None` if none had it or
+/// they cannot be read.
 async fn targets_left(context: &Context, target: &Target<'_>, end: Instant) -> Option<usize> {
     let Target { instance, cluster, .. } = target;
     match target_groups::until_drained(&context.load_balancing, &instance.id, cluster, end).await {
         Ok(left) => {
             if let Some(left @ 1..) = left {
                 let instance = &instance.id;
-                tracing::warn!("waited long enough: instance {instance} is still a target in {left} target groups");
+                tracing::warn!("instance {instance} is still a target in {left} target groups; waiting no longer");
             }
             left
         }
         Err(error) => {
             tracing::warn!(
                 error = chain(&error),
-                "cannot see whether load balancers still know the instance; not waiting for them"
+                "cannot read the target groups of the instance; not waiting for load balancers"
             );
             None
         }

@@ -1,4 +1,4 @@
-//! Connecting to a node's cluster and claiming the node; and what becomes of a notice whose node is not claimed.
+//! Claim of a node: connect to its cluster, claim it, and end a notice whose node cannot be claimed.
 
 use std::time::Duration;
 
@@ -19,33 +19,33 @@ use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::Fate;
 use crate::receipt::record::{HookStatus, Record};
 
-/// How long to retry a claim that the API server answers with errors, or not at all, when the instance goes. After that its pods
-/// are evicted without a cordon. A webhook may stay down, because its own pods may be on the nodes that go.
+/// Retry period of a claim that fails while the instance goes. After that the pods are evicted without a cordon: an
+/// admission webhook may stay down because its own pods are on the nodes that go.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
-/// Longest look for the pods of a node whose hook is over.
-const LOOKED_WITHIN: Duration = Duration::from_secs(5);
-/// The longest pauses before such a claim is tried again beside the drain: the first, and what they grow to.
+/// Longest list of the pods of a node whose hook is over.
+const LISTED_WITHIN: Duration = Duration::from_secs(5);
+/// First and longest pause between retries of a failed claim during the drain.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
-/// What a node is claimed for.
+/// Purpose of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To be cordoned and no more.
+    /// The node is cordoned, and its pods stay.
     Cordon,
-    /// To be drained. If its instance goes, its pods have to leave whether it is cordoned or not.
+    /// The node is drained. If its instance goes, its pods have to leave even without a cordon.
     Drain,
 }
 
-/// What trying to claim a node came to.
+/// Result of an attempt to claim a node.
 pub(crate) enum Claiming {
-    /// It is claimed, or goes with its instance although it could not be.
+    /// The node is claimed, or its instance goes and the drain starts without a cordon.
     Claimed(ClaimedNode),
-    /// It is not, and that follows.
+    /// The node is not claimed, and the notice ends so.
     Ended(Next),
 }
 
-/// Claims the target's node, until its window ends or its lifecycle action waits no longer. What follows from a node that
-/// cannot be claimed is done.
+/// Claims the target's node, until its window ends or its lifecycle action is over. Ends the notice if the node cannot be
+/// claimed.
 pub(super) async fn claim(
     context: &Context,
     target: &Target<'_>,
@@ -58,18 +58,18 @@ pub(super) async fn claim(
     }
     let (claimant, end) = (target.claimant(), attempt.window.end);
     let doing = format!("cordon the node of instance {}", target.instance.id);
-    let may_do_without = purpose == Purpose::Drain && claimant.instance_goes();
+    let may_skip_cordon = purpose == Purpose::Drain && claimant.instance_goes();
     let mut failing_since = None;
     let claiming = context.in_cluster(target.cluster, end, &doing, async |client| {
         attempt.wait_until_action_is_known().await;
         let (nodes, began) = (Api::all(client.clone()), Instant::now());
         let claimed = match node::claim(&nodes, target.instance, &claimant).await {
             Err(NodeError::Api(error))
-                if may_do_without
-                    && is_of_outage(&error)
+                if may_skip_cordon
+                    && is_retryable_write_error(&error)
                     && CLAIMED_WITHIN <= failing_since.get_or_insert(began).elapsed() =>
             {
-                Box::pin(node::look_instead(&nodes, target.instance, &claimant, answer_of(error))).await
+                Box::pin(node::look_instead(&nodes, target.instance, &claimant, status_of(error))).await
             }
             claimed => claimed,
         };
@@ -97,16 +97,16 @@ pub(super) async fn claim(
     }
 }
 
-/// Ends a notice whose hook is over before this invocation lists the pods: the pods that an earlier one left are looked for once.
+/// Ends a notice whose hook is over before this invocation lists the pods. Lists once the pods that an earlier invocation left.
 pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Outcome {
     let history = target.attempt.history;
     let claimed_before = || history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());
     let Some(node) = record.node.clone().or_else(claimed_before) else { return Outcome::Ignored(Reason::HookIsOver) };
     let mut on_node = None;
     if !history.remaining.is_empty() {
-        let (end, doing) = (Instant::now() + LOOKED_WITHIN, format!("list the pods of node {node}"));
-        let looking = context.in_cluster(target.cluster, end, &doing, async |client| drain::uids(&client, &node).await);
-        match looking.await {
+        let (end, doing) = (Instant::now() + LISTED_WITHIN, format!("list the pods of node {node}"));
+        let listing = context.in_cluster(target.cluster, end, &doing, async |client| drain::uids(&client, &node).await);
+        match listing.await {
             Ok(uids) => on_node = Some(uids),
             Err(failure) => tracing::warn!("{}; its pods count as lost", failure.text()),
         }
@@ -117,25 +117,25 @@ pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &m
     DrainOutcome::HookOver { node, lost: (!record.pods.is_empty()).then_some(lost) }.into()
 }
 
-/// Whether the API server, or something that it asks, failed at a change that it may make later. A webhook may take 30 s to fail:
-/// until then the API server says nothing, and we wait for half as long.
-fn is_of_outage(error: &ApiError) -> bool {
+/// Returns `true` if the API server or a webhook failed at a write that may succeed later. A webhook may take 30 s to fail,
+/// and the API server answers nothing until then; the timeout of a request is half of that.
+fn is_retryable_write_error(error: &ApiError) -> bool {
     match error {
         ApiError::Refused(status) => matches!(status.code, 409 | 429 | 500..),
         error => matches!(error, ApiError::Timeout(_)),
     }
 }
 
-/// What the receipt says of a claim that is done without: the API server's answer, or that there was none.
-fn answer_of(error: ApiError) -> Box<Status> {
+/// Status of a failed claim for the receipt: the API server's answer, or a timeout.
+fn status_of(error: ApiError) -> Box<Status> {
     match error {
         ApiError::Refused(status) => status,
         error => Box::new(Status::failure(&error.to_string(), "Timeout").with_code(504)),
     }
 }
 
-/// Claims a node whose drain began without, beside it: again and again until it is claimed.
-pub(super) async fn claim_after_all(target: &Target<'_>, node: &ClaimedNode, record: &mut Record) {
+/// Retries the claim of a node while it is drained without a cordon, until the claim succeeds.
+pub(super) async fn keep_trying_to_cordon(target: &Target<'_>, node: &ClaimedNode, record: &mut Record) {
     let (claimant, nodes) = (target.claimant(), Api::all(node.client.clone()));
     let (mut pause, longest) = PAUSES;
     let mut denied = node.claim.denied().is_some();
@@ -145,14 +145,14 @@ pub(super) async fn claim_after_all(target: &Target<'_>, node: &ClaimedNode, rec
         let Ok(claim) = node::claim(&nodes, target.instance, &claimant).await else { continue };
         denied = claim.denied().is_some();
         if !denied {
-            tracing::info!(node.name = claim.node, "cordoned node {} after all", claim.node);
+            tracing::info!(node.name = claim.node, "cordoned node {} during its drain", claim.node);
             let node = ClaimedNode { claim, client: node.client.clone() };
             record.claimed(&node, target.attempt.invocation.clock.now());
         }
     }
 }
 
-/// What becomes of a notice whose node is not claimed.
+/// Ends a notice whose node is not claimed.
 pub(crate) async fn unclaimed(
     why: Unclaimed,
     context: &Context,

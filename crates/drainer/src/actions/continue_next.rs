@@ -1,4 +1,4 @@
-//! What an invocation could not do is left to a later one, while there is time for it.
+//! Continuation: the next invocation takes over the notice while there is time for it.
 
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{self, History};
@@ -11,7 +11,7 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Hands the notice on to the next invocation, with what this one did in short; a lifecycle action that waits is held for it.
+/// Hands the notice on to the next invocation, with a summary of this one. A last heartbeat holds the lifecycle action.
 pub(crate) async fn continue_next(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -30,7 +30,7 @@ pub(crate) async fn continue_next(
     match status {
         Some(ActionState::Waiting) => record.hook = HookStatus::Held,
         Some(ActionState::Over) => record.hook = HookStatus::AlreadyOver(None),
-        // It is left to its timeout, unless the next invocation comes before.
+        // The hook is left to its timeout, unless the next invocation starts before.
         Some(ActionState::Unknown) | None => {}
     }
     Ok(Outcome::Continued { unfinished: unfinished.text() })

@@ -1,4 +1,4 @@
-//! Cordoning a node and no more.
+//! Cordon of a node whose pods stay.
 
 use spillway_core::outcome::Outcome;
 use spillway_settings::LifecycleResult;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::receipt::record::Record;
 
-/// Cordons the target's node and leaves its pods; a lifecycle action that waits is completed at once.
+/// Cordons the target's node, leaves its pods, and completes a waiting lifecycle action at once.
 pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let claim = match claim(context, target, Purpose::Cordon, record).await? {
         Claiming::Claimed(node) => node.claim,

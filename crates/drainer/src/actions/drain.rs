@@ -1,4 +1,4 @@
-//! Draining a node: claim it, empty it, let the instance go.
+//! Drain of a node: claim it, empty it, complete the lifecycle hook.
 
 use std::future::pending;
 
@@ -13,7 +13,7 @@ use spillway_notice::Notice;
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
-use super::claim::{Claiming, Purpose, claim, claim_after_all, hook_over};
+use super::claim::{Claiming, Purpose, claim, hook_over, keep_trying_to_cordon};
 use super::{Next, after_drain, lifecycle, pace, undo_check};
 use crate::context::target::beside;
 use crate::context::{Attempt, Context, Target};
@@ -26,10 +26,10 @@ use crate::publish::{publish_begin, publish_blockage, tells_begin};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Fate, Publication, StepName, Subject};
 
-/// How many pods a reason names: the receipt has them all.
+/// Maximum number of pods that a failure names; the receipt lists all.
 const PODS_IN_A_REASON: usize = 3;
 
-/// Moves the pods of the target's node, then lets the instance go.
+/// Evicts the pods of the target's node, then completes the lifecycle action.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Target { attempt, cluster, .. } = target;
     record.window = Some(attempt.window);
@@ -75,18 +75,18 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         tokio::select! {
             biased;
             () = attempt.wait_until_action_is_over() => StopReason::HookIsOver,
-            () = called_off(client, claim, attempt.notice) => StopReason::GivenBack,
+            () = given_back(client, claim, attempt.notice) => StopReason::GivenBack,
         }
     };
     let stop = stop.shared();
     let drain = Drain::new(&node, &listed, attempt.history, claim_began, attempt.window, attempt.invocation.clock);
     // On the heap: beside one another they are too large for a thread's stack in a debug build.
     let draining = Box::pin(drain.run(hook, stop.clone(), &mut side_task));
-    let report = beside(draining, Box::pin(claim_after_all(target, &node, record))).await;
+    let report = beside(draining, Box::pin(keep_trying_to_cordon(target, &node, record))).await;
     (record.window, record.blockage) = (Some(report.window), report.blockage);
     let let_go = async {
         let waited = after_drain::wait(context, target, &node, &report, report.window.end, stop).await;
-        record.after_drain = waited.told;
+        record.after_drain = waited.durations;
         let still_held = Failure::StillHeld { node: claim.node.clone() };
         if attempt.action.is_some() && waited.is_cut_off && attempt.leaves_time_after(&still_held) {
             record.drained(&report, attempt.history, |at| attempt.ms_until(at));
@@ -94,13 +94,13 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         }
         let_go(attempt, claim, &report, record).await
     };
-    let told = Box::pin(pace::end(attempt, &node, &report));
-    let (outcome, (), ()) = tokio::join!(let_go, Box::pin(side_task.finish()), told);
+    let marking = Box::pin(pace::mark_over(attempt, &node, &report));
+    let (outcome, (), ()) = tokio::join!(let_go, Box::pin(side_task.finish()), marking);
     let outcome = outcome?;
     arranged.map(|()| outcome.into())
 }
 
-/// The receipt of the drain that now goes on.
+/// Publication of a drain that has begun.
 fn so_far(context: &Context, attempt: &Attempt<'_>, node: &str, record: &Record) -> Publication {
     let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
     let reason = not_yet(node, attempt.notice.kind);
@@ -109,20 +109,20 @@ fn so_far(context: &Context, attempt: &Attempt<'_>, node: &str, record: &Record)
     so_far
 }
 
-/// The pods are still there, and the instance stays with them.
+/// Failure of a drain whose group keeps the instance with the pods that are left.
 fn kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -> Failure {
     Failure::InstanceKept {
         node,
         left: counts.lost,
         all: counts.lost + counts.moved,
-        what_blocks: still_there(record).join("; "),
+        what_blocks: pods_left(record).join("; "),
         instance: attempt.notice.instance.to_string(),
         region: attempt.invocation.home.region.clone(),
     }
 }
 
-/// The first few of the pods that are still there, each with why, and how many more there are.
-fn still_there(record: &Record) -> Vec<String> {
+/// First few pods that are left, each with the cause, and the number of the others.
+fn pods_left(record: &Record) -> Vec<String> {
     let left = record.pods.iter().filter(|pod| matches!(pod.fate, Fate::Lost | Fate::Remaining));
     let mut left: Vec<_> = left.map(|pod| format!("{}: {}", pod.pod, pod.why())).collect();
     let more = left.len().saturating_sub(PODS_IN_A_REASON);
@@ -131,7 +131,7 @@ fn still_there(record: &Record) -> Vec<String> {
     left
 }
 
-/// The drain is over: the record gets what became of the pods, the lifecycle action its answer.
+/// Ends a drain: records the fates of the pods and completes the lifecycle action.
 async fn let_go(
     attempt: &Attempt<'_>,
     claim: &Claim,
@@ -179,8 +179,8 @@ fn cannot_list(claim: &Claim, cluster: &ClusterName, error: ApiError) -> Failure
     Failure::Kubernetes { doing, cluster: cluster.clone(), error }
 }
 
-/// Ends when the node has been given back; never if its instance goes in any case, or the claim is another notice's.
-async fn called_off(client: &Client, claim: &Claim, notice: &Notice) {
+/// Waits until the node is given back. Never ends if the instance goes in any case, or if another notice holds the claim.
+async fn given_back(client: &Client, claim: &Claim, notice: &Notice) {
     if !notice.kind.may_be_called_off() || claim.holder != notice.event_id {
         return pending().await;
     }
@@ -192,13 +192,15 @@ fn log_claim(claim: &Claim, notice: &Notice) {
     let how = match &claim.how {
         How::First => format!("cordoned node {node}"),
         How::CordonedByOthers => {
-            format!("node {node} was cordoned by somebody else; draining it, and leaving the cordon")
+            format!("node {node} was already cordoned; draining it and keeping that cordon")
         }
-        How::Again => format!("node {node} is ours from an earlier attempt; going on"),
-        How::Joined { notice, event } => format!("node {node} is being drained for the {notice} {event}; joining"),
+        How::Again => format!("node {node} was claimed for this notice before; continuing its drain"),
+        How::Joined { notice, event } => {
+            format!("node {node} is being drained for the {notice} {event}; joining that drain")
+        }
         How::Denied(status) => {
             let error = &status.message;
-            tracing::warn!(node.name = node, error, "cannot cordon node {node}; evicting its pods all the same");
+            tracing::warn!(node.name = node, error, "cannot cordon node {node}; evicting its pods anyway");
             return;
         }
     };
@@ -216,7 +218,7 @@ mod tests {
     use crate::test_support::notice;
 
     #[test]
-    fn a_claim_is_told_with_what_follows_from_it() {
+    fn claim_is_logged_with_its_consequence() {
         let joined = How::Joined { notice: "spot notice".to_owned(), event: "e-0".to_owned() };
         let denied = How::Denied(Box::new(Status::failure("a webhook says no", "Forbidden")));
         let lines = logged(|| {

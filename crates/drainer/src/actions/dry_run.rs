@@ -1,4 +1,4 @@
-//! A dry run: says what would be done, asks the API server which pods would go, and touches nothing.
+//! Dry run: describes what would be done, tests evictions with `dryRun`, and changes nothing.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt as _};
@@ -18,7 +18,7 @@ use crate::receipt::record::Record;
 
 const COMPLETED_AT_ONCE: &str = "completed the launch hook at once";
 
-/// What the decision would come to, as it stands now.
+/// Describes the outcome of the decision, as of now.
 pub(crate) async fn dry_run(
     context: &Context,
     decision: Decision,
@@ -40,7 +40,7 @@ pub(crate) async fn dry_run(
             }
             (Decision::Complete, _) => Outcome::WouldHave(COMPLETED_AT_ONCE.to_owned()),
             (Decision::Undo, _) | (_, None) => Outcome::Ignored(no_node),
-            (_, Some(_)) => Outcome::WouldHave(format!("let the instance go: {no_node}")),
+            (_, Some(_)) => Outcome::WouldHave(format!("completed the lifecycle hook: {no_node}")),
         };
         return Ok(outcome.into());
     };
@@ -63,19 +63,19 @@ pub(crate) async fn dry_run(
         Decision::Cordon => format!("cordoned node {node} and left its pods"),
         Decision::AwaitReady => format!("completed the launch hook as soon as node {node} is Ready"),
         Decision::Complete => COMPLETED_AT_ONCE.to_owned(),
-        Decision::Undo => format!("given node {node} back to use, if it was Spillway that took it out"),
-        Decision::OutOfService => format!("declared node {node} out of service, if it is not Ready"),
-        Decision::NodeClaim => format!("deleted the NodeClaim of node {node}, so that Karpenter drains it"),
+        Decision::Undo => format!("uncordoned node {node} if Spillway had cordoned it"),
+        Decision::OutOfService => format!("declared node {node} out of service if it is not Ready"),
+        Decision::NodeClaim => format!("deleted the NodeClaim of node {node}: Karpenter drains it"),
         Decision::Ignore(reason) => return Ok(Outcome::Ignored(reason).into()),
         Decision::Postpone(begins) => format!("scheduled the notice for {begins}"),
     };
     let begins = decision::begins(attempt.notice, attempt.settings);
     let waits = begins > clock.now();
-    let would = if waits { format!("waited until {begins}, and then {would}") } else { would };
+    let would = if waits { format!("waited until {begins} and then {would}") } else { would };
     Ok(Outcome::WouldHave(would).into())
 }
 
-/// The target's node and the way to it; `None`: the cluster has no such node. Tried until the window ends.
+/// Finds the target's node and a client of its cluster; `None` if the cluster has no such node. Retries until the window ends.
 async fn find_node(context: &Context, target: &Target<'_>, window: Window) -> Result<Option<(Client, Node)>, Failure> {
     let doing = format!("find the node of instance {}", target.instance.id);
     let found = context.in_cluster(target.cluster, window.end, &doing, async |client| {
@@ -88,6 +88,6 @@ async fn find_node(context: &Context, target: &Target<'_>, window: Window) -> Re
 fn drained(node: &str, preview: &Preview, window: Window) -> String {
     let is_forced =
         window.instance_goes.latest().is_some() && preview.pods.values().any(|pod| pod.would.cause().is_some());
-    let then = if is_forced { "; what is still blocked is deleted in time to shut down" } else { "" };
+    let then = if is_forced { "; pods that stay blocked would be deleted in time for their grace period" } else { "" };
     format!("drained node {node}: {preview}{then}")
 }

@@ -1,5 +1,4 @@
-//! A notice of several instances: each gets an invocation of its own, with a receipt and retries of
-//! its own, so that one that fails does not stop the others.
+//! Fan-out: each instance of a notice gets an invocation, receipt and retries of its own, so that failures stay separate.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use spillway_core::decision::{self, Reason};
@@ -14,13 +13,13 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// How many of a notice's instances are worked on. An event has room for a few hundred of AWS Health's entries; and each is an
-/// invocation, of which an account has a thousand at a time unless its quota was raised.
+/// Maximum number of instances of a notice. An event has room for a few hundred of AWS Health's entries, and an account has a
+/// thousand concurrent invocations by default.
 const MOST_INSTANCES: usize = 1_000;
-/// Invocations that are requested at once: hundreds within a second.
+/// Concurrent requests for invocations: hundreds within a second.
 const AT_ONCE: usize = 10;
 
-/// Hands the notice on once for each instance.
+/// Invokes the function once for each instance.
 pub(crate) async fn fan_out(
     context: &Context,
     several: &Several,
@@ -44,7 +43,7 @@ pub(crate) async fn fan_out(
     };
     let left_out = each.len().saturating_sub(MOST_INSTANCES);
     if left_out > 0 {
-        tracing::error!("the notice names {} instances: the first {MOST_INSTANCES} are worked on", each.len());
+        tracing::error!("the notice names {} instances; handling only the first {MOST_INSTANCES}", each.len());
         each.truncate(MOST_INSTANCES);
     }
     if context.settings.dry_run {

@@ -1,5 +1,5 @@
-//! Maintenance when its time has come. If it was found, EC2 is asked again, because no notice will tell that it is called off or
-//! moved. So it is after a sleep, because a notice that called it off meanwhile found nothing to undo.
+//! Maintenance whose time has come is compared with EC2 again in two cases: Spillway found it in EC2, so no notice reports a
+//! cancellation; or the invocation slept, and a cancellation meanwhile found nothing to undo.
 
 use std::time::Duration;
 
@@ -17,21 +17,22 @@ use crate::later::Later;
 
 /// Longest time between the starts that EC2 and AWS Health name for one maintenance.
 pub(super) const APART: SignedDuration = SignedDuration::from_hours(1);
-/// How long EC2 is asked after a sleep. Without an answer the node is drained.
-const ASKED_FOR: Duration = Duration::from_secs(5);
+/// Maximum time for EC2's answer after a sleep. Without an answer the node is drained.
+const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Why maintenance is over by now that was slept for, if EC2 names it so. What EC2 does not name is drained for.
+/// Returns a reason if EC2 reports the maintenance as over after a sleep. Maintenance that EC2 does not list is drained for.
 pub(crate) async fn called_off(context: &Context, attempt: &Attempt<'_>) -> Option<Reason> {
     let (starts, id) = (planned_start(attempt.notice)?, &attempt.notice.instance);
-    let named = aws::until(DESCRIBE_STATUS, Instant::now() + ASKED_FOR, || scheduled_events(&context.ec2, Some(id)));
+    let named =
+        aws::until(DESCRIBE_STATUS, Instant::now() + DESCRIBED_WITHIN, || scheduled_events(&context.ec2, Some(id)));
     let named = named.await.ok()?;
     let mut same = named.iter().filter(|event| event.starts.duration_since(starts).abs() <= APART).peekable();
     same.peek()?;
     same.all(ScheduledEvent::is_over).then(|| Reason::NoLongerNamed(id.to_string()))
 }
 
-/// Why maintenance that EC2 had named is not to be drained for by now, if it is not. What was moved is handed on. Without an
-/// answer of EC2 it is drained for.
+/// Returns a reason if maintenance that was found in EC2 is over or moved by now. Moved maintenance is handed on with its new
+/// start.
 pub(crate) async fn over(
     context: &Context,
     attempt: &Attempt<'_>,

@@ -1,4 +1,4 @@
-//! Giving a node back: what was put on it is taken off, as soon as it is Ready.
+//! Removal of Spillway's marks from a node that is Ready again.
 
 use std::time::Duration;
 
@@ -16,47 +16,47 @@ use crate::kube::ApiError;
 use crate::node::NodeWatch;
 use crate::node::uncordon::{Undo, uncordon};
 
-/// How long a cluster is tried that gives no answer; then a schedule tries it again. Three attempts at a connection.
+/// Maximum time to connect to a silent cluster: three attempts. A schedule tries again later.
 const REACHED_WITHIN: Duration = Duration::from_secs(15);
 
-/// How long it is tried to give a node back.
+/// Deadlines for giving a node back.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patiently {
-    /// Until when the cluster has to answer.
-    pub(super) reached: Instant,
-    /// Until when a node is waited for that is not Ready. `None`: that is the result.
-    pub(super) ready: Option<Instant>,
+pub(super) struct UncordonDeadlines {
+    /// Deadline of the cluster's first answer.
+    pub(super) connect_by: Instant,
+    /// Deadline of a wait until the node is Ready; `None` returns at once for a node that is not Ready.
+    pub(super) ready_by: Option<Instant>,
 }
 
-/// Until when a cluster is tried in an invocation for which nobody waits, within its end.
-pub(super) fn reached_by(end: Instant) -> Instant {
+/// Deadline of the first answer when no lifecycle hook waits, at most `end`.
+pub(super) fn connect_deadline(end: Instant) -> Instant {
     end.min(Instant::now() + REACHED_WITHIN)
 }
 
-/// Why a node was not given back.
+/// Cause for which a node was not given back.
 #[derive(Debug)]
 pub(super) enum NotGivenBack {
-    /// The cluster is none of ours, and for that reason.
-    NotLetIn { reason: Reason, failure: Failure },
-    /// It gave no answer.
+    /// The cluster is none of ours, for this reason.
+    NotOurCluster { reason: Reason, failure: Failure },
+    /// The cluster gave no answer.
     NotReached(Failure),
-    /// All else.
+    /// Any other failure.
     Failed(Failure),
 }
 
 impl NotGivenBack {
-    /// What the failure means, by whether we had been let in to look.
-    fn of(failure: Failure, cluster: &ClusterName, looked: bool) -> Self {
+    /// Classifies the failure; `has_read` is `true` if the cluster let us read the node before.
+    fn of(failure: Failure, cluster: &ClusterName, has_read: bool) -> Self {
         let code = match &failure {
             Failure::UnknownCluster { .. } => {
-                return Self::NotLetIn { reason: Reason::UnknownCluster(cluster.clone()), failure };
+                return Self::NotOurCluster { reason: Reason::UnknownCluster(cluster.clone()), failure };
             }
             Failure::Kubernetes { error, .. } => error.code(),
             _ => return Self::Failed(failure),
         };
         match code {
-            Some(code @ (401 | 403)) if !looked => {
-                Self::NotLetIn { reason: Reason::NotLetIn { cluster: cluster.clone(), code }, failure }
+            Some(code @ (401 | 403)) if !has_read => {
+                Self::NotOurCluster { reason: Reason::NotLetIn { cluster: cluster.clone(), code }, failure }
             }
             _ if failure.is_transient() => Self::NotReached(failure),
             _ => Self::Failed(failure),
@@ -67,28 +67,28 @@ impl NotGivenBack {
 impl From<NotGivenBack> for Failure {
     fn from(why: NotGivenBack) -> Self {
         match why {
-            NotGivenBack::NotLetIn { failure, .. }
+            NotGivenBack::NotOurCluster { failure, .. }
             | NotGivenBack::NotReached(failure)
             | NotGivenBack::Failed(failure) => failure,
         }
     }
 }
 
-/// Takes what we put on the instance's node off it, if that was for what is over.
+/// Removes Spillway's marks from the instance's node, if their cause is over.
 pub(super) async fn give_back(
     context: &Context,
     cluster: &ClusterName,
     instance: &Instance,
     cause: &UncordonCause,
-    until: Patiently,
+    deadlines: UncordonDeadlines,
 ) -> Result<UncordonResult, NotGivenBack> {
     let mut undo = Undo::default();
     let doing = format!("give back the node of instance {}", instance.id);
-    let patience = Patience::of_giving_back(until.reached);
-    let at_once = context
+    let patience = Patience::of_giving_back(deadlines.connect_by);
+    let first_try = context
         .in_cluster(cluster, patience, &doing, async |client| uncordon(&client, instance, cause, &mut undo).await);
-    let at_once = at_once.await.map_err(|failure| NotGivenBack::of(failure, cluster, undo.has_looked))?;
-    let (mut node, mut why, ready_by) = match (at_once, until.ready) {
+    let first_try = first_try.await.map_err(|failure| NotGivenBack::of(failure, cluster, undo.has_looked))?;
+    let (mut node, mut why, ready_by) = match (first_try, deadlines.ready_by) {
         (UncordonResult::NotReadyYet { node, why }, Some(ready_by)) => (node, why, ready_by),
         (result, _) => return Ok(result),
     };
@@ -97,7 +97,7 @@ pub(super) async fn give_back(
         loop {
             watch.next().await;
             match uncordon(&client, instance, cause, &mut undo).await? {
-                UncordonResult::NotReadyYet { node: seen, why: lacks } => (node, why) = (seen, lacks),
+                UncordonResult::NotReadyYet { node: name, why: lacks } => (node, why) = (name, lacks),
                 result => return Ok(result),
             }
         }
@@ -117,30 +117,32 @@ mod tests {
     use super::*;
     use crate::aws::CallError;
 
-    fn why(failure: Failure, looked: bool) -> NotGivenBack {
-        NotGivenBack::of(failure, &ClusterName::new("prod"), looked)
-    }
-
-    fn answered(code: u16) -> Failure {
-        let error = ApiError::Refused(Box::new(Status::failure("why", "Reason").with_code(code)));
-        Failure::Kubernetes { doing: "look".to_owned(), cluster: ClusterName::new("prod"), error }
+    fn kind(failure: Failure, has_read: bool) -> String {
+        match NotGivenBack::of(failure, &ClusterName::new("prod"), has_read) {
+            NotGivenBack::NotOurCluster { reason: Reason::UnknownCluster(_), .. } => "unknown".to_owned(),
+            NotGivenBack::NotOurCluster { reason: Reason::NotLetIn { code, .. }, .. } => format!("denied with {code}"),
+            NotGivenBack::NotOurCluster { reason, .. } => panic!("{reason}"),
+            NotGivenBack::NotReached(_) => "not reached".to_owned(),
+            NotGivenBack::Failed(_) => "failed".to_owned(),
+        }
     }
 
     #[test]
-    fn a_cluster_that_is_none_of_ours_is_told_from_one_that_gives_no_answer_and_from_all_else() {
+    fn failure_to_give_back_depends_on_code_and_earlier_access() {
         let error = CallError::answered("eks:DescribeCluster", "ResourceNotFoundException", "why", None);
-        let unknown = Failure::UnknownCluster { cluster: ClusterName::new("prod"), why: error };
-        let not_ours = why(unknown, false);
-        assert!(matches!(not_ours, NotGivenBack::NotLetIn { reason: Reason::UnknownCluster(_), .. }), "{not_ours:?}");
-        for denied in [401, 403] {
-            let not_ours = why(answered(denied), false);
-            let reason = Reason::NotLetIn { cluster: ClusterName::new("prod"), code: denied };
-            assert!(matches!(&not_ours, NotGivenBack::NotLetIn { reason: r, .. } if *r == reason), "{not_ours:?}");
+        let cluster = || ClusterName::new("prod");
+        assert_eq!(kind(Failure::UnknownCluster { cluster: cluster(), why: error }, false), "unknown");
+        for (code, before, after) in [
+            (401, "denied with 401", "not reached"),
+            (403, "denied with 403", "failed"),
+            (503, "not reached", "not reached"),
+            (400, "failed", "failed"),
+        ] {
+            for (has_read, expected) in [(false, before), (true, after)] {
+                let error = ApiError::Refused(Box::new(Status::failure("why", "Reason").with_code(code)));
+                let failure = Failure::Kubernetes { doing: "look".to_owned(), cluster: cluster(), error };
+                assert_eq!(kind(failure, has_read), expected, "{code}");
+            }
         }
-        for looked in [false, true] {
-            assert!(matches!(why(answered(503), looked), NotGivenBack::NotReached(_)));
-            assert!(matches!(why(answered(400), looked), NotGivenBack::Failed(_)));
-        }
-        assert!(matches!(why(answered(403), true), NotGivenBack::Failed(_)), "a right is missing to change the node");
     }
 }

@@ -1,8 +1,8 @@
-//! Who the instance of a notice is: EC2 says it, or, where EC2 does not describe the instance in time, its node.
+//! Instance of a notice: described by EC2, or found by its node if EC2 does not answer in time.
 //!
-//! `DescribeInstances` fails for the instances of an Availability Zone that is down (its API reference says so), and a storm of
-//! notices empties its bucket of requests. A notice with a deadline cannot wait for that. The claim tests the provider id,
-//! so a node that is found in another way is safe to claim.
+//! `DescribeInstances` fails for instances of an Availability Zone that is down (EC2's API reference), and a storm of notices
+//! uses up EC2's request rate. A notice with a deadline cannot wait for that. The claim tests the provider id, so any node
+//! that this search finds is safe to claim.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -23,23 +23,23 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::node;
 
-/// How long EC2 may not describe the instance until its node is searched: its usual answer takes a tenth of a second, and a spot
-/// notice leaves two minutes. A throttled call is repeated until then: a search costs more than a second call.
+/// Time for EC2's answer before the clusters are searched. An answer usually takes 0.1 s, and a spot notice leaves two minutes.
+/// Throttled calls are repeated until then, because a search costs more than a second call.
 const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long EC2 is asked about an instance that runs: nobody waits for the answer, and an undo check asks again.
-const RUNNING_ASKED_FOR: Duration = Duration::from_secs(30);
+/// Maximum time for EC2's answer about a running instance: the notice is not urgent, and an undo check calls EC2 again.
+const RUNNING_DESCRIBED_WITHIN: Duration = Duration::from_secs(30);
 
-/// An instance, and who told of it.
+/// Instance of a notice, by the source that identified it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Identified {
-    /// EC2 describes it.
+    /// EC2 describes the instance.
     ByEc2(Instance),
-    /// EC2 did not describe it in time. Its node was found in this cluster.
+    /// EC2 did not answer in time; the instance's node was found in this cluster.
     ByNode(Instance, ClusterName),
 }
 
-/// Finds out who the instance of a notice is, from now until `end`. `None`: EC2 knows no such instance.
+/// Identifies the instance of a notice until `end`; `None` if EC2 has no such instance.
 pub(crate) async fn identify(
     context: &Context,
     notice: &Notice,
@@ -47,7 +47,7 @@ pub(crate) async fn identify(
 ) -> Result<Option<Identified>, Failure> {
     let settings = &context.settings;
     let end = match notice.kind {
-        Kind::Running => end.min(Instant::now() + RUNNING_ASKED_FOR),
+        Kind::Running => end.min(Instant::now() + RUNNING_DESCRIBED_WITHIN),
         _ => end,
     };
     let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, settings);
@@ -57,12 +57,16 @@ pub(crate) async fn identify(
         Ok(described.map(Identified::ByEc2))
     };
     if notice.kind == Kind::Running {
-        // In a storm each attempt takes a call from a notice whose time is short.
+        // During a storm each retry would take a call from a more urgent notice.
         return match select(pin!(described), pin!(throttled.notified())).await {
             Either::Left((described, _)) => described,
-            Either::Right(_) => {
-                Err(CallError::answered(ec2::DESCRIBE, "RequestLimitExceeded", "not asked again", None).into())
-            }
+            Either::Right(_) => Err(CallError::answered(
+                ec2::DESCRIBE,
+                "RequestLimitExceeded",
+                "not retried for a running instance",
+                None,
+            )
+            .into()),
         };
     }
     if !decision::may_be_identified_by_node(notice, settings, now) {
@@ -79,26 +83,23 @@ pub(crate) async fn identify(
     }
 }
 
-/// Searches the node in every cluster that is known: by the setting, or because this process has connected to it.
+/// Searches all known clusters for the node: those of the setting, and those that this process has connected to.
 async fn search(context: &Context, notice: &Notice, end: Instant) -> Option<Identified> {
     let id = &notice.instance;
     let clusters = context.known_clusters().await;
     tracing::warn!(
         clusters = clusters.len(),
-        "EC2 does not describe instance {id}; searching its node in the known clusters"
+        "EC2 does not describe instance {id}; searching the known clusters for its node"
     );
     let in_one = async |cluster: ClusterName| {
-        let doing = format!("search the node of instance {id}");
+        let doing = format!("search for the node of instance {id}");
         let found = context.in_cluster(&cluster, end, &doing, async |client| {
             node::search(&client, id, &context.access.region, notice.zone.as_deref()).await
         });
         match found.await {
             Ok(found) => found.map(|instance| Identified::ByNode(instance, cluster)),
             Err(failure) => {
-                tracing::warn!(
-                    error = failure.text(),
-                    "the node of instance {id} was not searched in cluster {cluster}"
-                );
+                tracing::warn!(error = failure.text(), "cannot search cluster {cluster} for the node of instance {id}");
                 None
             }
         }

@@ -1,4 +1,4 @@
-//! Waiting until the node of a launched instance is Ready, then completing its launch hook.
+//! Launch hooks: completed when the node of the launched instance is Ready.
 
 use std::time::Duration;
 
@@ -22,24 +22,23 @@ use crate::node::{NodeWatch, by_likely_names, find, is_of};
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
-/// How often a node that has not joined is looked for: until then there is nothing to watch. An instance needs a minute to
-/// become a node.
+/// Poll interval until the node joins: before that there is nothing to watch. An instance takes about a minute to join.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// When all nodes are searched for one of an unusual name, and then after twice the time: four times in an
-/// invocation, and no node is found later than after twice the time that it took to join.
+/// First search of all nodes for a node with an unusual name. Each further search comes after twice the time: four searches
+/// in an invocation, and a node is found within twice the time that it took to join.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
-/// Where the node is looked for.
+/// Scope of a search for the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Search {
-    /// By the names that EKS gives nodes.
+    /// Names that EKS gives nodes.
     LikelyNames,
-    /// By those, and then among all nodes of the cluster.
+    /// Likely names, then all nodes of the cluster.
     AllNodes,
 }
 
-/// Lets the instance into service when its node is Ready. One that never is gets the answer of the setting, and is
-/// a failure: nobody else would say that a group's instances do not become nodes.
+/// Completes the launch hook when the node is Ready. A node that is not Ready in time is a failure, because nothing else
+/// reports instances that do not become nodes.
 pub(crate) async fn await_ready(
     context: &Context,
     target: &Target<'_>,
@@ -51,10 +50,10 @@ pub(crate) async fn await_ready(
     }
     let outcome = tokio::select! {
         biased;
-        comes = comes(context, target, record) => comes?,
+        ready = until_ready(context, target, record) => ready?,
         () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
-            // Whoever completes the hook, the node is given back.
+            // The node is given back even if another system completes the hook.
             if attempt.notice.kind.comes_back() {
                 return Ok(give_back_at_notice(context, target, record).await?.into());
             }
@@ -66,22 +65,22 @@ pub(crate) async fn await_ready(
     Ok(outcome)
 }
 
-/// Completes the hook of an instance that goes into its warm pool, whose kubelet may never run there.
+/// Completes the hook of an instance that enters its warm pool, where a kubelet may never run.
 pub(crate) async fn into_warm_pool(target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     lifecycle::complete(target.attempt, LifecycleResult::Continue, record).await?;
     Ok(Outcome::NotANode { reason: Reason::IntoWarmPool(target.instance.id.to_string()) })
 }
 
-/// Waits until the node is Ready. One that was taken out is given back first, which waits for its new boot: until the
-/// control plane misses the old kubelet, it takes the node for Ready.
-async fn comes(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+/// Waits until the node is Ready. A node that was cordoned is given back first, which waits for its new boot: the control plane
+/// reports the node as Ready until the heartbeats of its old kubelet are overdue.
+async fn until_ready(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let mut uncordoned = None;
     if attempt.notice.kind.comes_back() {
         uncordoned = Some(give_back_at_notice(context, target, record).await?);
     }
     let end = attempt.window_of_hook().await.end;
-    let readiness = until_ready(context, cluster, instance, end).await?;
+    let readiness = observe_until(end, context, cluster, instance).await?;
     if let Some(node) = readiness.node() {
         record.found(node);
     }
@@ -94,14 +93,14 @@ async fn comes(context: &Context, target: &Target<'_>, record: &mut Record) -> R
     }
 }
 
-/// Waits for the node until `end`. What was seen last counts, if nothing can be seen then.
-async fn until_ready(
+/// Observes the node until it is Ready or `end`. Returns the last observation if the API server fails at the end.
+async fn observe_until(
+    end: Instant,
     context: &Context,
     cluster: &ClusterName,
     instance: &Instance,
-    end: Instant,
 ) -> Result<Readiness, Failure> {
-    let mut seen = None;
+    let mut latest = None;
     let doing = format!("look for the node of instance {}", instance.id);
     let waited = context.in_cluster(cluster, end, &doing, async |client| {
         let nodes = Api::all(client);
@@ -113,9 +112,9 @@ async fn until_ready(
             let Some(node) = until_joined(end, look).await? else { return Ok(Readiness::NotJoined) };
             let mut watch = NodeWatch::of(nodes.clone(), &node.name_any());
             let mut now = Some(node);
-            // A node that is lost again is looked for once more.
+            // A deleted node is searched again.
             while let Some(node) = now.filter(|node| is_of(instance, node)) {
-                let readiness = seen.insert(Readiness::of(Some(&node)));
+                let readiness = latest.insert(Readiness::of(Some(&node)));
                 if let Readiness::Ready { .. } = readiness {
                     return Ok(readiness.clone());
                 }
@@ -126,13 +125,13 @@ async fn until_ready(
             }
         }
     });
-    match (waited.await, seen) {
-        (Err(Failure::Kubernetes { error, .. }), Some(seen)) if error.is_transient() => Ok(seen),
+    match (waited.await, latest) {
+        (Err(Failure::Kubernetes { error, .. }), Some(latest)) if error.is_transient() => Ok(latest),
         (waited, _) => waited,
     }
 }
 
-/// Looks until the node has joined; `None`: it had not when there was no time for another look.
+/// Polls until the node has joined; `None` if it has not when `end` leaves no time for another poll.
 async fn until_joined(
     end: Instant,
     mut look: impl AsyncFnMut(Search) -> Result<Option<Node>, ApiError>,
@@ -161,7 +160,7 @@ mod tests {
     const INVOCATION: Duration = Duration::from_secs(895);
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_joins_is_seen_within_two_seconds_by_its_likely_names() {
+    async fn joined_node_is_found_within_two_seconds_by_its_likely_names() {
         let began = Instant::now();
         let mut searches = Vec::new();
         let joined = until_joined(began + INVOCATION, async |search| {
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_never_joins_costs_four_searches_in_an_invocation() {
+    async fn node_that_never_joins_costs_four_searches_of_all_nodes() {
         let began = Instant::now();
         let mut searches = Vec::new();
         let joined = until_joined(began + INVOCATION, async |search| {

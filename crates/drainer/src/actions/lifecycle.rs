@@ -1,11 +1,13 @@
-//! Who completes a lifecycle action, and with what.
+//! Completion of lifecycle actions, and its result.
 //!
-//! * An action whose node is drained, cordoned or Ready gets `CONTINUE` from the action that did it.
-//! * The instance's node never joined the cluster, or has left it: `CONTINUE`, so that no group waits for nothing.
-//! * The instance is in no cluster, or in one that does not let us in: what the setting `HooksWithoutNode` says, or nothing.
-//! * The notice failed for good: `CONTINUE` though pods are left, or what the setting `Launch` says of a node that never
-//!   was Ready.
-//! * Pods are left, and the group keeps instances whose terminate hook is abandoned: `ABANDON`.
+//! | state | result |
+//! | --- | --- |
+//! | the node is drained, cordoned or Ready | `CONTINUE` |
+//! | the node never joined the cluster, or has left it | `CONTINUE` |
+//! | the instance is in no cluster, or in a cluster that denies access | the setting `HooksWithoutNode`, or not completed |
+//! | the notice failed for good and pods are left | `CONTINUE` |
+//! | pods are left, and the group keeps instances whose terminate hook is abandoned | `ABANDON` |
+//! | the node never was Ready | the setting `Launch` |
 
 use spillway_core::decision::{Reason, our_hook};
 use spillway_core::invocation::Invocation;
@@ -19,7 +21,7 @@ use crate::failure::Failure;
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Completes the lifecycle action, if one waits.
+/// Completes the lifecycle action, if there is one.
 pub(crate) async fn complete(
     attempt: &Attempt<'_>,
     result: LifecycleResult,
@@ -40,11 +42,11 @@ pub(crate) async fn complete(
     }
 }
 
-/// The cluster has no such node: it never joined, or has left. Nobody needs the instance, so its group must not wait for it.
-/// Fails if the notice came so late that its instance took its node along.
+/// Ends a notice without a node: the node never joined the cluster, or has left it. The hook gets `CONTINUE`, so that the group
+/// does not wait. Fails if the notice came after its deadline, when the instance may have gone with its node.
 pub(crate) async fn no_node(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
-    // A notice whose deadline is its own time came when it could.
+    // A notice whose deadline is its own time could not come earlier.
     if let Deadline::Hard(at) = attempt.notice.deadline
         && attempt.notice.time < at
         && at < attempt.invocation.clock.now()
@@ -58,7 +60,7 @@ pub(crate) async fn no_node(context: &Context, target: &Target<'_>, record: &mut
     Ok(Outcome::Ignored(Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() }))
 }
 
-/// The instance is not a node of ours. An action that waits gets the answer of the setting, if that names one.
+/// Ends a notice whose instance is not a node of ours. A waiting action gets the result of the setting `HooksWithoutNode`.
 pub(crate) async fn not_a_node(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -77,16 +79,16 @@ pub(crate) async fn not_a_node(
     Ok(Outcome::NotANode { reason })
 }
 
-/// How far a notice had come when it failed.
+/// Stage in which a notice failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Spillway had not found out whether the instance is a node, and which cluster it is in.
+    /// Before the instance's node and cluster were known.
     Undecided,
-    /// Spillway had decided what to do, and that failed.
+    /// After the decision, while it was carried out.
     Decided,
 }
 
-/// What an action is told whose notice has failed for good; `None`: nothing, it is left to its timeout.
+/// Result for the lifecycle action of a notice that has failed for good; `None` leaves the action to its timeout.
 pub(crate) fn last_answer(
     attempt: &Attempt<'_>,
     failure: &Failure,
@@ -100,7 +102,7 @@ pub(crate) fn last_answer(
         return settings.hooks_without_node;
     }
     match attempt.notice.kind {
-        // What somebody has to fix may be fixed by the time of Lambda's retry.
+        // A missing right may be granted before Lambda's retry.
         _ if failure.unfinished().is_none() => None,
         _ if stage == Stage::Undecided => settings.hooks_without_node,
         Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => {
@@ -110,8 +112,8 @@ pub(crate) fn last_answer(
     }
 }
 
-/// The result of a terminate action when pods are left: ABANDON if the group keeps the instance, else CONTINUE. In a group that
-/// keeps none, ABANDON would only skip the other hooks.
+/// Result of a terminate action when pods are left: `ABANDON` if the group keeps the instance, else `CONTINUE`. In other groups
+/// `ABANDON` would only skip the remaining hooks.
 pub(crate) fn with_pods_left(attempt: &Attempt<'_>) -> LifecycleResult {
     if attempt.is_kept() { LifecycleResult::Abandon } else { LifecycleResult::Continue }
 }

@@ -1,7 +1,7 @@
-//! Maintenance that EC2 names and no notice has brought: each such event gets an invocation of its own, as a notice has.
+//! Maintenance in EC2 for which no notice came: each such event gets an invocation of its own, like a notice.
 //!
-//! AWS announces maintenance once. It has no schedule if AWS announced it before the stack was deployed or while `maintenance`
-//! was switched off, or if its notice was lost.
+//! AWS announces maintenance once. An event has no schedule if it was announced before the stack was deployed or while
+//! `maintenance` was switched off, or if its notice was lost.
 
 use jiff::Timestamp;
 use spillway_core::decision::{self, Decision, Reason, WhoseCluster};
@@ -19,7 +19,7 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Compares the events that EC2 names with the schedules, and hands on those without a schedule.
+/// Compares EC2's scheduled events with the schedules, and hands on the events without a schedule.
 pub(crate) async fn look_up(
     context: &Context,
     invocation: &Invocation,
@@ -58,7 +58,7 @@ pub(crate) async fn look_up(
     Ok(Outcome::MaintenanceLookedUp { named, missing: instances })
 }
 
-/// Returns the time at which the drain for that notice begins, or `None` if nothing is drained for it.
+/// Returns the begin of the notice's drain, or `None` if its decision is to ignore it.
 fn begins(context: &Context, invocation: &Invocation, notice: &History, instance: &Instance) -> Option<Timestamp> {
     let (settings, now) = (&context.settings, invocation.clock.now());
     let WhoseCluster::Ours(_) = decision::cluster_of(instance, settings) else { return None };

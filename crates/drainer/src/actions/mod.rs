@@ -1,19 +1,20 @@
-//! What is done about a notice: a file for each thing that the decision may name.
+//! Actions: one file for each decision about a notice, and the steps that several actions share.
 //!
-//! An action is handed the clients, what the notice is about, and the record that it fills; it returns what it came to.
-//! It decides nothing of the notice: one that may find a node whose labels name another manager returns [`Next`].
+//! An action gets the clients, the target and the record that it fills, and returns the outcome. An action that finds a
+//! node whose labels name another manager returns [`Next::DecideAgain`] instead: no action decides about the notice.
 //!
-//! * `identify`: who the instance is, by EC2 or by its node
-//! * `claim`: connect, find the node, claim it; and what becomes of a notice whose node is not claimed
-//! * `lifecycle`: who completes a lifecycle action, and with what, also of an instance that is not a node
+//! * `identify`: describes the instance, by EC2 or by its node
+//! * `claim`: connects, finds the node, claims it; ends a notice whose node cannot be claimed
+//! * `lifecycle`: completes lifecycle actions, also of an instance that is not a node
 //! * `drain`, `cordon`, `launch`, `out_of_service`, `node_claim`: one decision each
-//! * `give_back`: taking off a node what was put on it
-//! * `uncordon`, `undo_check`: giving a node back, at a notice or at a time
-//! * `look_up_maintenance`: finding maintenance that EC2 names and no notice brought
-//! * `found`: such maintenance when its time has come
-//! * `pace`: giving way to other drains, or waiting for them
-//! * `postpone`, `fan_out`, `continue_next`: at a time, once for each instance, in the next invocation
-//! * `dry_run`: what a decision would come to
+//! * `after_drain`: waits for volumes and load balancers after the last pod
+//! * `give_back`: removes Spillway's marks from a node
+//! * `uncordon`, `undo_check`: give a node back at a notice, or at a scheduled time
+//! * `look_up_maintenance`: finds maintenance in EC2 for which no notice came
+//! * `found`: checks such maintenance again when it begins
+//! * `pace`: postpones planned drains while others of the group and zone go on
+//! * `postpone`, `fan_out`, `continue_next`: hand the notice on: at a time, per instance, to the next invocation
+//! * `dry_run`: describes the outcome of a decision without a change
 
 pub(crate) mod after_drain;
 mod claim;
@@ -38,13 +39,13 @@ pub(crate) mod undo_check;
 use spillway_core::instance::ManagedBy;
 use spillway_core::outcome::Outcome;
 
-/// What follows an action.
+/// Result of an action.
 #[expect(clippy::large_enum_variant, reason = "there is one for each notice")]
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
-    /// Nothing: that is what the notice came to.
+    /// The outcome of the notice.
     Done(Outcome),
-    /// The node's labels name another manager than the instance's tags: it is decided again.
+    /// The node's labels name another manager than the instance's tags: the caller decides again.
     DecideAgain(ManagedBy),
 }
 

@@ -1,4 +1,4 @@
-//! Handing a node to Karpenter: its `NodeClaim` is deleted. Nothing here waits for its pods to leave.
+//! Handover of a node to Karpenter: its `NodeClaim` is deleted, and Karpenter drains the node.
 
 use spillway_core::instance::ManagedBy;
 use spillway_core::node::labels::NODE_POOL;
@@ -16,7 +16,7 @@ use crate::node::{NodeError, node_claim};
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Has Karpenter take the target's node away until the notice's deadline.
+/// Deletes the `NodeClaim` of the target's node, with the notice's deadline as its own.
 pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let clock = attempt.invocation.clock;
@@ -27,9 +27,9 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
     let doing = format!("hand the node of instance {} to Karpenter", instance.id);
     let handed = context.in_cluster(cluster, end, &doing, async |client| {
         let deadline = match attempt.notice.deadline {
-            // From one that passes meanwhile Karpenter would calculate a second for each pod.
+            // A deadline that passes meanwhile would leave each pod one second.
             Deadline::Hard(at) if !attempt.is_past_deadline() => Some(at.max(clock.now() + LEAST_WINDOW)),
-            // Of one that is over, or that nobody knows, no pod is given less than its own grace.
+            // Without a deadline each pod keeps its own grace period.
             Deadline::Hard(_) | Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
         let selector = &attempt.settings.node_selector;
@@ -46,8 +46,8 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
         Err(why) => {
             if why == Unclaimed::ManagedBy(ManagedBy::SelfManaged) {
                 record.warn(format!(
-                    "the tags of instance {} say that Karpenter manages it, and its node has neither the label {NODE_POOL} nor a \
-                     NodeClaim: the tags are not believed",
+                    "the tags of instance {} name Karpenter, but its node has neither the label {NODE_POOL} nor a NodeClaim; \
+                     ignoring the tags",
                     instance.id
                 ));
             }

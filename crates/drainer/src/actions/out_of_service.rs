@@ -1,4 +1,4 @@
-//! Declaring a node out of service whose instance is down, so that its pods and volumes are free at once.
+//! Out-of-service taint for a node whose instance is down, so that its pods and volumes are released at once.
 
 use std::cell::RefCell;
 
@@ -21,29 +21,29 @@ use crate::node::out_of_service::{declare, look};
 use crate::node::{NodeError, NodeWatch};
 use crate::receipt::record::Record;
 
-/// What came of it.
+/// Result of the taint.
 enum Declared {
     /// The node has the taint.
     OutOfService(String),
-    /// Its instance runs again, or has run since the node was first looked at.
+    /// The instance runs again, or has run since the first read of the node.
     UpAgain(String),
-    /// It is not there, or not to be touched.
+    /// The node does not exist, or must not be changed.
     Unclaimed(Unclaimed),
-    /// EC2 does not say whether the instance is still down.
-    NotAsked(CallError),
+    /// EC2 does not describe the instance.
+    NotDescribed(CallError),
 }
 
-/// The node as it was first looked at.
+/// State of the node at its first read.
 #[derive(Debug, Default)]
-struct FirstLook {
+struct FirstRead {
     boot: Option<String>,
-    /// Its name, if it has been Ready since.
+    /// Name of the node, if it has been Ready since.
     ready: Option<String>,
 }
 
-/// Taints the node if its instance is down and it is not Ready. That it is still taken for Ready may mean that the control
-/// plane has not missed its kubelet yet, so its changes are waited for until the window ends. An instance that is started
-/// meanwhile may be about to run the same pods again, so EC2 is asked again right before the taint.
+/// Taints the node if its instance is down and the node is not Ready. A Ready node may be one whose kubelet the control plane
+/// has not missed yet, so the node is watched until the window ends. An instance that was started meanwhile may run the same
+/// pods again, so EC2 describes it again right before the taint.
 pub(crate) async fn out_of_service(
     context: &Context,
     target: &Target<'_>,
@@ -60,7 +60,7 @@ pub(crate) async fn out_of_service(
         declare_when_missed(context, target, &Api::all(client), &claimant, &first).await
     });
     let declared = declared.await;
-    let ready = first.into_inner().and_then(|first: FirstLook| first.ready);
+    let ready = first.into_inner().and_then(|first: FirstRead| first.ready);
     match (declared, ready) {
         (Ok(Declared::OutOfService(node)), _) => {
             record.found(&node);
@@ -71,7 +71,7 @@ pub(crate) async fn out_of_service(
             Ok(Outcome::Ignored(Reason::RunsAgain(instance.id.to_string())).into())
         }
         (Ok(Declared::Unclaimed(why)), _) => unclaimed(why, context, target, record).await,
-        (Ok(Declared::NotAsked(error)), _) => Err(error.into()),
+        (Ok(Declared::NotDescribed(error)), _) => Err(error.into()),
         (Err(Failure::Kubernetes { error: ApiError::TimeUp, .. }), Some(node)) => {
             record.found(&node);
             Ok(Outcome::Ignored(Reason::StillReady(node)).into())
@@ -80,43 +80,44 @@ pub(crate) async fn out_of_service(
     }
 }
 
-/// Waits until the node is not Ready, asks EC2 again, and taints it; all of that again if the node has changed meanwhile.
+/// Waits until the node is not Ready, confirms in EC2 that the instance is down, and taints the node. Starts again if the node
+/// has changed meanwhile.
 async fn declare_when_missed(
     context: &Context,
     target: &Target<'_>,
     nodes: &Api<Node>,
     claimant: &Claimant<'_>,
-    first: &RefCell<Option<FirstLook>>,
+    first: &RefCell<Option<FirstRead>>,
 ) -> Result<Declared, ApiError> {
     let Target { attempt, instance, .. } = target;
     let mut watch = None;
     loop {
-        let looked = match look(nodes, instance, claimant).await {
-            Ok(looked) => looked,
+        let observed = match look(nodes, instance, claimant).await {
+            Ok(observed) => observed,
             Err(NodeError::Unclaimed(why)) => return Ok(Declared::Unclaimed(why)),
             Err(NodeError::Api(error)) => return Err(error),
         };
         {
             let mut first = first.borrow_mut();
-            let first = first.get_or_insert_with(|| FirstLook { boot: looked.boot.clone(), ready: None });
-            if first.boot != looked.boot {
-                return Ok(Declared::UpAgain(looked.name));
+            let first = first.get_or_insert_with(|| FirstRead { boot: observed.boot.clone(), ready: None });
+            if first.boot != observed.boot {
+                return Ok(Declared::UpAgain(observed.name));
             }
-            if looked.is_ready {
-                first.ready = Some(looked.name.clone());
+            if observed.is_ready {
+                first.ready = Some(observed.name.clone());
             }
         }
-        if looked.is_ready {
-            watch.get_or_insert_with(|| NodeWatch::of(nodes.clone(), &looked.name)).next().await;
+        if observed.is_ready {
+            watch.get_or_insert_with(|| NodeWatch::of(nodes.clone(), &observed.name)).next().await;
             continue;
         }
         match ec2::describe(&context.ec2, &instance.id, attempt.window.end, &Notify::new(), |_| false).await {
             Ok(Some(instance)) if instance.state == InstanceState::Down => {}
-            Ok(_) => return Ok(Declared::UpAgain(looked.name)),
-            Err(error) => return Ok(Declared::NotAsked(error)),
+            Ok(_) => return Ok(Declared::UpAgain(observed.name)),
+            Err(error) => return Ok(Declared::NotDescribed(error)),
         }
-        match declare(nodes, &looked).await {
-            Ok(()) => return Ok(Declared::OutOfService(looked.name)),
+        match declare(nodes, &observed).await {
+            Ok(()) => return Ok(Declared::OutOfService(observed.name)),
             Err(NodeError::Unclaimed(why)) => return Ok(Declared::Unclaimed(why)),
             Err(error) if error.is_contention() => {}
             Err(NodeError::Api(error)) => return Err(error),

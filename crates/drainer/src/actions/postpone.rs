@@ -1,4 +1,4 @@
-//! What begins later: a schedule brings the notice back when its time has come, or its turn.
+//! Postponement: a schedule delivers the notice again when its drain begins.
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Api;
@@ -9,7 +9,7 @@ use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{self, History};
 use spillway_notice::payload;
 
-use super::give_back::{Patiently, give_back, reached_by};
+use super::give_back::{UncordonDeadlines, connect_deadline, give_back};
 use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
 use crate::later::{Later, ScheduleName};
@@ -17,17 +17,17 @@ use crate::node::pace;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// How long before its turn a node is tainted, so that pods of other nodes do not come to it.
+/// Time before the drain at which the node is tainted, so that pods of other nodes are not scheduled to it.
 const TAINTED_FOR: SignedDuration = SignedDuration::from_mins(30);
 
-/// Why a drain begins later.
+/// Cause of a postponement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Postponement {
-    /// Its time has not come.
+    /// The maintenance is planned for later.
     Scheduled,
-    /// Others go on, and the node is not claimed.
+    /// Other drains go on, and the node is not claimed.
     Waits(OtherDrains),
-    /// Others go on, and the claim of the node is one too many.
+    /// Other drains go on, and the claim of the node is a surplus.
     Surplus(OtherDrains),
 }
 
@@ -40,8 +40,8 @@ impl Postponement {
     }
 }
 
-/// Has the notice come again when it is time to begin. An update of the notice moves that time; if
-/// the drain had begun by the time that was named before, the node is given back until then. So is a node with a surplus claim.
+/// Schedules the notice for the begin of its drain. A node is given back until then if its claim is a surplus, or if its drain
+/// had begun before an update moved the maintenance.
 pub(crate) async fn postpone(
     context: &Context,
     target: &Target<'_>,
@@ -52,14 +52,14 @@ pub(crate) async fn postpone(
     let Attempt { notice, history, invocation, .. } = target.attempt;
     let gives_way_to = why.others();
     let by_second_schedule = gives_way_to.is_some() && !history.by_second_schedule;
-    // It begins again then: what was tried before its time is no part of the drain.
+    // The drain starts afresh: earlier attempts are no part of it.
     let history = History { earlier: Vec::new(), remaining: Vec::new(), by_second_schedule, ..(*history).clone() };
     let payload = payload(continued::KEY, &history);
-    // Before: a drain that had begun may take the schedule for its own, until it sees that the node is given back.
+    // The node is given back first: a drain that still goes on could delete the schedule as its own.
     let cause = UncordonCause::of_notice(notice).filter(|_| !matches!(why, Postponement::Waits(_)));
     let uncordoned = match cause {
         Some(cause) => {
-            let until = Patiently { reached: reached_by(invocation.drains_until()), ready: None };
+            let until = UncordonDeadlines { connect_by: connect_deadline(invocation.drains_until()), ready_by: None };
             give_back(context, target.cluster, target.instance, &cause, until).await
         }
         None => Ok(UncordonResult::NoNode),
@@ -83,28 +83,31 @@ pub(crate) async fn postpone(
     Ok(Outcome::Postponed { instance, starts, begins, gives_way_to, uncordoned })
 }
 
-/// Taints the node until its turn. A failure is logged: the drain does not depend on the taint.
+/// Taints the node until its drain. Best effort: failures are logged as warnings.
 async fn taint(context: &Context, target: &Target<'_>) {
     let doing = format!("taint the node of instance {}", target.instance.id);
-    let end = reached_by(target.attempt.invocation.drains_until());
+    let end = connect_deadline(target.attempt.invocation.drains_until());
     let claimant = target.claimant();
     let tainted = context.in_cluster(target.cluster, end, &doing, async |client| {
         pace::taint(&Api::all(client), target.instance, &claimant).await
     });
     if let Err(failure) = tainted.await {
-        tracing::warn!(error = failure.text(), "pods of other nodes may come to a node whose drain waits");
+        tracing::warn!(
+            error = failure.text(),
+            "cannot taint a node whose drain waits; pods of other nodes may be scheduled to it"
+        );
     }
 }
 
-/// Removes the taint of a node whose turn never comes. A failure is logged: the doctor finds the taint.
+/// Removes the taint of a node whose drain never begins. Failures are logged: the doctor finds the taint.
 pub(super) async fn remove_taint(context: &Context, target: &Target<'_>) {
     let Attempt { notice, invocation, .. } = target.attempt;
     let Some(cause) = UncordonCause::of_notice(notice) else { return };
-    let until = Patiently { reached: reached_by(invocation.drains_until()), ready: None };
+    let until = UncordonDeadlines { connect_by: connect_deadline(invocation.drains_until()), ready_by: None };
     if let Err(why) = give_back(context, target.cluster, target.instance, &cause, until).await {
         tracing::warn!(
             error = Failure::from(why).text(),
-            "a node whose maintenance has begun may keep the taint of planned maintenance"
+            "cannot remove the taint of planned maintenance from a node whose maintenance has begun"
         );
     }
 }

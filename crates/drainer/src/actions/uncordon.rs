@@ -1,4 +1,4 @@
-//! Uncordoning: what a node was taken out for is over, so that it is given back.
+//! Uncordon of a node when a notice ends the cause of its cordon.
 
 use spillway_core::decision::Reason;
 use spillway_core::instance::InstanceState;
@@ -6,14 +6,14 @@ use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
 use spillway_core::outcome::{Outcome, UncordonOutcome};
 use spillway_notice::Kind;
 
-use super::give_back::{NotGivenBack, Patiently, give_back, reached_by};
+use super::give_back::{NotGivenBack, UncordonDeadlines, connect_deadline, give_back};
 use super::undo_check;
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::later::Deleted;
 use crate::receipt::record::Record;
 
-/// Something is over: what was scheduled for it is not done, and the node is given back.
+/// Deletes the schedules of maintenance that is over, and gives the node back.
 pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let notice = target.attempt.notice;
     let end = target.attempt.window.end;
@@ -27,13 +27,13 @@ pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mu
         (Deleted::No, UncordonOutcome::Uncordoned { result: UncordonResult::NotOurs { node }, .. })
             if notice.kind == Kind::MaintenanceOver && context.settings.schedules.is_some() =>
         {
-            undo_check::look_once_more(context, target, node, record).await?.into()
+            undo_check::check_once_more(context, target, node, record).await?.into()
         }
         (Deleted::No, node) => node.into(),
     })
 }
 
-/// Gives the target's node back, if its instance runs.
+/// Gives the target's node back if its instance runs.
 pub(super) async fn give_back_at_notice(
     context: &Context,
     target: &Target<'_>,
@@ -43,19 +43,19 @@ pub(super) async fn give_back_at_notice(
     let Some(cause) = UncordonCause::of_notice(attempt.notice) else {
         return Ok(UncordonOutcome::Ignored(Reason::NothingToUndo(attempt.notice.kind.as_str())));
     };
-    // When it runs again, that is another notice.
+    // The next start of the instance is another notice.
     if instance.state != InstanceState::Up {
         return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.to_string())));
     }
     let end = attempt.window.end;
-    // An action that waits is worth an invocation's time; else nobody waits.
-    let reached = if attempt.action.is_some() { end } else { reached_by(end) };
-    let until = Patiently { reached, ready: Some(end) };
-    let result = match give_back(context, cluster, instance, &cause, until).await {
+    // A waiting lifecycle action is worth the time of the whole invocation.
+    let connect_by = if attempt.action.is_some() { end } else { connect_deadline(end) };
+    let deadlines = UncordonDeadlines { connect_by, ready_by: Some(end) };
+    let result = match give_back(context, cluster, instance, &cause, deadlines).await {
         Ok(result) => result,
-        Err(NotGivenBack::NotLetIn { reason, .. }) => return Ok(UncordonOutcome::Ignored(reason)),
+        Err(NotGivenBack::NotOurCluster { reason, .. }) => return Ok(UncordonOutcome::Ignored(reason)),
         Err(NotGivenBack::NotReached(failure)) => {
-            return undo_check::try_later(context, target, failure, record).await;
+            return undo_check::retry_later(context, target, failure, record).await;
         }
         Err(NotGivenBack::Failed(failure)) => return Err(failure),
     };

@@ -1,4 +1,4 @@
-//! Undo checks: at a time it is looked whether a node that was taken out for a notice may be given back.
+//! Undo checks: scheduled invocations that give a cordoned node back if its notice came to nothing.
 
 use std::time::Duration;
 
@@ -16,24 +16,25 @@ use spillway_notice::{Kind, Notice, payload};
 use spillway_retry::jittered;
 use tokio::time::Instant;
 
-use super::give_back::{NotGivenBack, Patiently, give_back, reached_by};
+use super::give_back::{NotGivenBack, UncordonDeadlines, connect_deadline, give_back};
 use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
 use crate::later::{Later, ScheduleName};
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// How long scheduling the undo check may delay the drain.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Over how long such times are spread.
+/// Maximum delay of the drain by scheduling its undo check.
+const SCHEDULED_WITHIN: Duration = Duration::from_secs(10);
+/// Spread of checks after EC2 gave no answer.
 const SPREAD: Duration = Duration::from_mins(10);
 
-/// After a claim: schedules the undo check, and deletes the maintenance schedule that this drain replaces. Comes before the
-/// drain, which a dying invocation may not survive; a failure here is for after the drain. The check comes first: without it
-/// nobody gives the node back, while a schedule that is left only finds the node claimed.
+/// Schedules the undo check of a new claim, then deletes the maintenance schedule that the drain replaces.
+///
+/// Comes before the drain, because the invocation may be killed during it; a failure ends the notice after the drain. The check
+/// comes first: without it the node is never given back, while a schedule that is left only finds the node claimed.
 pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
     let (notice, clock) = (attempt.notice, attempt.invocation.clock);
-    let end = (Instant::now() + PATIENCE).min(attempt.invocation.continues_by());
+    let end = (Instant::now() + SCHEDULED_WITHIN).min(attempt.invocation.continues_by());
     let arranged = async {
         if let Some(at) = decision::first_check(notice, clock.now()) {
             let check = UndoCheck::first(&attempt.history.notice, notice);
@@ -46,11 +47,11 @@ pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Cl
     };
     arranged.await.inspect_err(|error| {
         let (node, error) = (&claim.node, error.text());
-        tracing::warn!(node.name = node, error, "cannot arrange that node {node} is given back; going on");
+        tracing::warn!(node.name = node, error, "cannot schedule the undo check of node {node}; going on");
     })
 }
 
-/// A check whose time has come, and the node that it is about.
+/// Undo check whose time has come, with its node.
 #[derive(Debug)]
 pub(crate) struct DueCheck<'a> {
     pub(crate) notice: &'a Notice,
@@ -60,7 +61,7 @@ pub(crate) struct DueCheck<'a> {
     pub(crate) cause: UncordonCause,
 }
 
-/// Looks whether the node may be given back. If it has not come back yet, it is looked again.
+/// Gives the node back if its cause is over and the node is Ready. Else schedules the next check.
 pub(crate) async fn check(
     context: &Context,
     due: DueCheck<'_>,
@@ -69,21 +70,23 @@ pub(crate) async fn check(
 ) -> Result<UncordonOutcome, Failure> {
     let DueCheck { notice, check, instance, cluster, cause } = due;
     let follows_a_claim = decision::follows_a_claim(notice.kind);
-    // When it runs again, that is another notice.
+    // The next start of the instance is another notice.
     if !follows_a_claim && instance.state != InstanceState::Up {
         return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.to_string())));
     }
     let end = invocation.drains_until();
-    let until = Patiently { reached: reached_by(end), ready: None };
-    let result = match give_back(context, cluster, instance, &cause, until).await {
+    let deadlines = UncordonDeadlines { connect_by: connect_deadline(end), ready_by: None };
+    let result = match give_back(context, cluster, instance, &cause, deadlines).await {
         Ok(result) => result,
-        Err(NotGivenBack::NotLetIn { reason, .. }) if !follows_a_claim => return Ok(UncordonOutcome::Ignored(reason)),
+        Err(NotGivenBack::NotOurCluster { reason, .. }) if !follows_a_claim => {
+            return Ok(UncordonOutcome::Ignored(reason));
+        }
         Err(NotGivenBack::NotReached(failure)) => {
             let Some(at) = decision::next_check(notice.kind, check, invocation.clock.now()) else {
                 let unreachable = UncordonOutcome::Ignored(Reason::Unreachable(cluster.clone()));
                 return if follows_a_claim { Err(failure) } else { Ok(unreachable) };
             };
-            look_later(context, notice, &check.next(), at, invocation, record).await?;
+            schedule(context, notice, &check.next(), at, invocation, record).await?;
             return Ok(UncordonOutcome::NotReached { cluster: cluster.clone(), why: failure.text(), at });
         }
         Err(why) => return Err(why.into()),
@@ -99,12 +102,12 @@ pub(crate) async fn check(
     let Some(at) = decision::next_check(notice.kind, check, now) else {
         return Err(Failure::NotBack { node, why: why.to_string() });
     };
-    look_later(context, notice, &check.next(), at, invocation, record).await?;
+    schedule(context, notice, &check.next(), at, invocation, record).await?;
     Ok(UncordonOutcome::LookedAgain { node, why, at })
 }
 
-/// Has a schedule try the target's cluster again, which could not be reached when something was over.
-pub(super) async fn try_later(
+/// Schedules a check for a notice whose cluster could not be reached.
+pub(super) async fn retry_later(
     context: &Context,
     target: &Target<'_>,
     failure: Failure,
@@ -113,13 +116,13 @@ pub(super) async fn try_later(
     let Attempt { notice, history, invocation, .. } = target.attempt;
     let check = UndoCheck::first(&history.notice, notice);
     let Some(at) = decision::next_check(notice.kind, &check, invocation.clock.now()) else { return Err(failure) };
-    look_later(context, notice, &check.next(), at, invocation, record).await?;
+    schedule(context, notice, &check.next(), at, invocation, record).await?;
     Ok(UncordonOutcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
 }
 
-/// Has a schedule look once more at a node on which nothing of ours is, although its maintenance is over. The notice of that
-/// maintenance may have waited for AWS, and would claim the node after this.
-pub(super) async fn look_once_more(
+/// Schedules one more check of a node without a claim whose maintenance is over: a delayed notice of the same maintenance may
+/// still claim the node.
+pub(super) async fn check_once_more(
     context: &Context,
     target: &Target<'_>,
     node: String,
@@ -128,13 +131,13 @@ pub(super) async fn look_once_more(
     let Attempt { notice, history, invocation, .. } = target.attempt;
     let (check, why) = (UndoCheck::first(&history.notice, notice), NotYet::NotClaimed);
     let at = decision::look_again(invocation.clock.now());
-    look_later(context, notice, &check, at, invocation, record).await?;
+    schedule(context, notice, &check, at, invocation, record).await?;
     Ok(UncordonOutcome::LookedAgain { node, why, at })
 }
 
-/// Has a schedule ask AWS again about an instance that runs, if it gave no answer. The times are spread, so that a burst of
-/// launches does not come back as one.
-pub(crate) async fn ask_later(
+/// Schedules a check for a running instance that EC2 did not describe. The times are spread, so that a burst of launches does
+/// not come back as one.
+pub(crate) async fn describe_later(
     context: &Context,
     notice: &Notice,
     check: &UndoCheck,
@@ -147,11 +150,11 @@ pub(crate) async fn ask_later(
     }
     let Some(at) = decision::next_check(notice.kind, check, invocation.clock.now()) else { return Err(failure) };
     let at = at.saturating_add(jittered(SPREAD)).unwrap_or(at);
-    look_later(context, notice, &check.next(), at, invocation, record).await?;
+    schedule(context, notice, &check.next(), at, invocation, record).await?;
     Ok(UncordonOutcome::NotDescribed { why: failure.text(), at })
 }
 
-async fn look_later(
+async fn schedule(
     context: &Context,
     notice: &Notice,
     check: &UndoCheck,

@@ -62,8 +62,8 @@ async fn a_dry_run_asks_which_pods_would_go_and_touches_nothing() {
     assert_eq!((&answer["ending"], &answer["dry_run"]), (&json!("ignored"), &json!(true)), "{answer:#}");
     let reason = format!(
         "dry run: would have drained node {}: 2 pods would leave, 4 would be blocked by PodDisruptionBudget \
-         dry-spot/web (3), its annotation karpenter.sh/do-not-disrupt=true (1); what is still blocked is deleted in time \
-         to shut down",
+         dry-spot/web (3), its annotation karpenter.sh/do-not-disrupt=true (1); pods that stay blocked would be deleted \
+         in time for their grace period",
         stage.node.name
     );
     assert_eq!(answer["reason"], reason);

@@ -1,28 +1,7 @@
-use serde_json::{Value, json};
-use spillway_core::decision::Reason;
 use spillway_core::node::readiness::Readiness;
-use spillway_core::outcome::Outcome;
-use spillway_notice::Kind;
-use spillway_settings::LifecycleResult;
 
+use super::*;
 use crate::actions::launch::await_ready;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::receipt::record::{HookStatus, Record};
-use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status, watched};
-use crate::test_support::aws::{completed, heartbeat, hook_described, waits_no_more};
-use crate::test_support::context::{Case, TestContext};
-use crate::test_support::script::{Expected, call};
-
-const COMPLETE: [(&str, &str); 1] = [("SPILLWAY_LAUNCH", "ABANDON")];
-
-fn not_joined() -> Expected {
-    call(format!("GET {NODE_PATH}")).says(404, status(404, "NotFound", "nodes"))
-}
-
-fn joined(node: &Value) -> Expected {
-    call(format!("GET {NODE_PATH}")).says(200, node)
-}
 
 fn not_ready() -> Value {
     let mut node = node();
@@ -30,80 +9,60 @@ fn not_ready() -> Value {
     node
 }
 
-async fn waited(context: &Context) -> (Result<Outcome, Failure>, HookStatus) {
+/// The node never joins, by any name.
+fn never_joined() -> [Expected; 2] {
+    let searched = call("GET /api/v1/nodes").with("limit=100").says(200, list("Node", &[]));
+    [no_node(), searched].map(|none| none.repeated().at_any_time())
+}
+
+async fn waited(
+    api: impl IntoIterator<Item = Expected>,
+    aws: impl IntoIterator<Item = Expected>,
+) -> (Result<Outcome, Failure>, HookStatus) {
+    let context = TestContext::new(&[("SPILLWAY_LAUNCH", "ABANDON")], api, aws);
     let (case, mut record) = (Case::held(Kind::Launch), Record::default());
-    let attempt = case.attempt(context).await;
+    let attempt = case.attempt(&context).await;
     let target = case.target(&attempt);
-    let outcome = await_ready(context, &target, &mut record).await;
+    let outcome = attempt.hold_action_during(await_ready(&context, &target, &mut record)).await;
     (outcome, record.hook)
 }
 
-fn ready() -> Outcome {
-    Outcome::Ready { node: NODE.to_owned(), uncordoned: None }
+#[tokio::test(start_paused = true)]
+async fn hook_is_completed_when_the_joined_node_is_ready() {
+    let mut ready = node();
+    ready["metadata"]["resourceVersion"] = json!("8");
+    let watched = watch_node().streams(&[watched("MODIFIED", &ready)]);
+    let api = [no_node(), read_node(not_ready()), list_node(not_ready()), watched];
+    let aws = [hook_described(), heartbeat().perhaps(), completed("CONTINUE")];
+    let (outcome, hook) = waited(api, aws).await;
+    let ready = Outcome::Ready { node: NODE.to_owned(), uncordoned: None };
+    assert_eq!((outcome.unwrap(), hook), (ready, HookStatus::Completed(Continue)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_that_joins_and_is_ready_goes_into_service() {
-    let api = [not_joined(), not_joined(), joined(&node())];
-    let context = TestContext::new(&COMPLETE, api, [hook_described(), completed("CONTINUE")]);
-    let (outcome, hook) = waited(&context).await;
-    assert_eq!((outcome.unwrap(), hook), (ready(), HookStatus::Completed(LifecycleResult::Continue)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_node_that_joined_before_it_is_ready_is_watched() {
-    let nodes = || call("GET /api/v1/nodes").with("metadata.name");
-    let mut ready_now = node();
-    ready_now["metadata"]["resourceVersion"] = json!("8");
-    let context = TestContext::new(
-        &COMPLETE,
-        [
-            joined(&not_ready()),
-            nodes().without("watch=true").says(200, list("Node", &[not_ready()])),
-            nodes().with("watch=true").streams(&[watched("MODIFIED", &ready_now)]),
-        ],
-        [hook_described(), completed("CONTINUE")],
-    );
-    let (outcome, hook) = waited(&context).await;
-    assert_eq!((outcome.unwrap(), hook), (ready(), HookStatus::Completed(LifecycleResult::Continue)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_instance_that_never_joins_is_a_failure_and_its_hook_is_left_to_the_handler() {
-    let searched = call("GET /api/v1/nodes").with("limit=100").says(200, list("Node", &[])).repeated().at_any_time();
-    let context = TestContext::new(&COMPLETE, [not_joined().repeated().at_any_time(), searched], [hook_described()]);
-    let (outcome, hook) = waited(&context).await;
+async fn instance_that_never_joins_is_a_failure() {
+    let (outcome, hook) = waited(never_joined(), [hook_described(), heartbeat().repeated()]).await;
     let failure = outcome.unwrap_err();
     assert!(matches!(failure, Failure::NotReady { readiness: Readiness::NotJoined, .. }), "{failure:?}");
     assert_eq!(hook, HookStatus::Left);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_hook_that_waits_no_longer_ends_the_waiting() {
-    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
-    let searched = call("GET /api/v1/nodes").with("limit=100").says(200, list("Node", &[])).repeated().at_any_time();
-    let api = [not_joined().repeated().at_any_time(), searched];
-    let context = TestContext::new(&COMPLETE, api, [hook_described(), heartbeat(), over]);
-    let (case, mut record) = (Case::held(Kind::Launch), Record::default());
-    let attempt = case.attempt(&context).await;
-    let target = case.target(&attempt);
-    let waiting = await_ready(&context, &target, &mut record);
-    let outcome = attempt.hold_action_during(waiting).await.unwrap();
-    assert_eq!(outcome, Outcome::Ignored(Reason::LaunchIsOver));
-    assert_eq!(record.hook, HookStatus::AlreadyOver(None));
+async fn launch_hook_that_is_over_ends_the_wait() {
+    let (outcome, hook) = waited(never_joined(), [hook_described(), heartbeat(), hook_over()]).await;
+    assert_eq!((outcome.unwrap(), hook), (Outcome::Ignored(Reason::LaunchIsOver), HookStatus::AlreadyOver(None)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_node_that_can_no_longer_be_looked_for_what_was_seen_last_counts_unless_a_right_is_missing() {
+async fn last_observation_counts_unless_a_right_is_missing() {
     for (code, error_type) in [(503, "NodeNotReady"), (403, "KubernetesDenied")] {
         let api = [
-            joined(&not_ready()),
+            read_node(not_ready()),
             call("GET /api/v1/nodes").with("metadata.name").says(200, list("Node", &[])),
-            call("GET /api/v1/nodes").with("watch=true").streams(&[]).perhaps(),
+            watch_node().streams(&[]).perhaps(),
             call(format!("GET {NODE_PATH}")).says(code, status(code, "why", "nodes")).repeated(),
         ];
-        let context = TestContext::new(&COMPLETE, api, [hook_described()]);
-        let (outcome, _) = waited(&context).await;
+        let (outcome, _) = waited(api, [hook_described(), heartbeat().repeated().perhaps()]).await;
         assert_eq!(outcome.unwrap_err().error_type(), error_type);
     }
 }

@@ -1,210 +1,119 @@
-//! How a drain ends that does not end drained.
+//! Drains that do not end drained, and drains over several invocations.
 
-use std::time::Duration;
-
-use jiff::SignedDuration;
-use serde_json::json;
 use spillway_core::drain::deadline::Termination;
-use spillway_core::invocation::Invocation;
-use spillway_core::outcome::DrainOutcome;
 use spillway_notice::continued::Earlier;
-use spillway_notice::{Deadline, Kind};
 
-use super::{claim, drained, eviction, gone, leaving, pods, watch};
-use crate::actions::drain::drain;
-use crate::failure::Failure;
-use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Counts, Fate, PodRecord};
-use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, no_volumes, node, pod};
-use crate::test_support::aws::{
-    completed, group_described, heartbeat, hook_described, query_error, scheduled, waits_no_more,
-};
-use crate::test_support::context::{Case, TestContext};
-use crate::test_support::script::{Expected, call};
+use super::*;
+
+/// Observation of the node while a pod is overdue.
+fn observed() -> Expected {
+    call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time()
+}
 
 #[tokio::test(start_paused = true)]
-async fn after_a_spot_notice_a_pod_that_has_been_stuck_for_days_is_unconfirmed() {
+async fn pod_stuck_for_days_is_unconfirmed() {
     let mut stuck = pod("stuck");
     stuck["metadata"]["deletionTimestamp"] = json!("1969-12-29T00:00:00Z");
     stuck["metadata"]["deletionGracePeriodSeconds"] = json!(30);
-    let listed = call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[stuck]));
-    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
-    let context = TestContext::new(&[], [claim(), listed, watch().streams(&[]), looked_at], []);
-    let (case, mut record) = (Case::spot(), Record::default());
-    let attempt = case.attempt(&context).await;
-    let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    let (outcome, _) = drain_spot([claim_node(), list_pods(&[stuck]), watch_pods(&[]), observed()]).await;
     let counts = Counts { moved: 0, lost: 0, unconfirmed: 1 };
-    assert_eq!(outcome, DrainOutcome::Stuck { node: NODE.to_owned(), counts }.into());
+    assert_eq!(outcome.unwrap(), DrainOutcome::Stuck { node: NODE.to_owned(), counts }.into());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_is_over_before_the_pods_are_listed_ends_the_drain() {
-    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
-    let never = call("GET /api/v1/pods").repeated();
-    let context =
-        TestContext::new(&[], [claim(), never], [hook_described(), group_described(false), heartbeat(), over]);
-    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
-    let attempt = case.attempt(&context).await;
-    let target = case.target(&attempt);
-    let draining = Box::pin(drain(&context, &target, &mut record));
-    let outcome = attempt.hold_action_during(draining).await.unwrap();
-    assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: None }.into());
-    assert_eq!(record.hook, HookStatus::AlreadyOver(None));
+async fn hook_that_ends_during_the_drain_loses_the_pods_left() {
+    let evictions = [eviction("a"), eviction("b"), watch_pods(&[gone("a")]), observed().perhaps()];
+    let api = [claim_node(), pods(&["a", "b"])].into_iter().chain(evictions);
+    let context = TestContext::new(&[], api, [hook_described(), group_described(false), heartbeat(), hook_over()]);
+    let (outcome, _) = drain_held(&context, &Case::held(Kind::Terminate)).await;
+    assert_eq!(outcome.unwrap(), DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_hook_that_is_over_in_mid_drain_is_told_with_what_was_left() {
-    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
-    let api = [claim(), pods(&["a", "b"]), eviction("a"), eviction("b"), watch().streams(&[gone("a")])];
-    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().perhaps();
-    let aws = [hook_described(), group_described(false), heartbeat(), over];
-    let context = TestContext::new(&[], api.into_iter().chain([looked_at]), aws);
-    let case = Case::held(Kind::Terminate);
-    let attempt = case.attempt(&context).await;
-    let target = case.target(&attempt);
-    let mut record = Record::default();
-    let outcome = attempt.hold_action_during(Box::pin(drain(&context, &target, &mut record))).await.unwrap();
-    assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
-}
-
-#[tokio::test(start_paused = true)]
-async fn pods_that_are_still_there_when_the_time_is_up_are_a_failure() {
-    // A pod that is overdue has the node watched.
-    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
-    let watched = watch().streams(&[gone("b"), leaving("a")]);
-    let context =
-        TestContext::new(&[], [claim(), pods(&["a", "b"]), eviction("a"), eviction("b"), watched, looked_at], []);
-    let case = Case::spot();
-    let attempt = case.attempt(&context).await;
-    let failure = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
-    assert!(matches!(failure, Failure::PodsLost { lost: 1, all: 2, .. }), "{failure:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn pods_that_are_left_when_only_the_invocation_is_over_hold_the_hook_in_the_next_one() {
-    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
-    let api = [claim(), pods(&["a"]), eviction("a"), watch().streams(&[leaving("a")]), looked_at];
-    let (context, mut case) =
-        (TestContext::new(&[], api, [hook_described(), group_described(false)]), Case::held(Kind::Terminate));
-    let clock = case.invocation.clock;
-    case.invocation = Invocation::until(clock.now() + SignedDuration::from_mins(1), "r-1", clock);
-    let (attempt, mut record) = (case.attempt(&context).await, Record::default());
-    let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
-    assert!(matches!(failure, Failure::PodsLost { lost: 1, all: 1, .. }), "{failure:?}");
-    assert_eq!(record.hook, HookStatus::Left);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_instance_of_a_group_that_keeps_it_stays_with_the_pods_that_cannot_leave() {
-    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
-    let stay = ["a", "b", "c", "d", "e"];
-    let events: Vec<_> = stay.iter().map(|name| leaving(name)).chain([gone("f")]).collect();
-    let listed = [&stay[..], &["f"]].concat();
+/// Drains pods that do not leave within their hook's minute, and `gone`, which leaves. The hook gets `ABANDON`.
+async fn keep_instance(
+    is_kept_before: bool,
+    stay: &[&str],
+    leave: &[&str],
+    group: impl IntoIterator<Item = Expected>,
+) -> Failure {
+    let events: Vec<_> = stay.iter().map(|name| leaving(name)).chain(leave.iter().map(|name| gone(name))).collect();
+    let listed = [stay, leave].concat();
     let evictions = listed.iter().map(|name| eviction(name));
-    let api = [claim(), pods(&listed)].into_iter().chain(evictions).chain([watch().streams(&events), looked_at]);
-    let context = TestContext::new(
-        &[("SPILLWAY_HOOK_MAX_WAIT_S", "60")],
-        api,
-        [hook_described(), group_described(true), completed("ABANDON")],
-    );
-    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
-    let attempt = case.attempt(&context).await;
-    let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
-    assert_eq!(failure.error_type(), "InstanceKept");
+    let api = [claim_node(), pods(&listed)].into_iter().chain(evictions).chain([watch_pods(&events), observed()]);
+    let aws = [hook_described()].into_iter().chain(group).chain([completed("ABANDON")]);
+    let mut case = Case::held(Kind::Terminate);
+    case.history.is_kept = is_kept_before;
+    let (outcome, record) = drain_case(&TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], api, aws), &case).await;
     assert_eq!(record.window.unwrap().instance_goes, Termination::Unknown, "nothing is forced");
+    let failure = outcome.unwrap_err();
+    assert_eq!(failure.error_type(), "InstanceKept");
+    failure
+}
+
+#[tokio::test(start_paused = true)]
+async fn kept_instance_names_the_pods_left() {
+    let failure = keep_instance(false, &["a", "b", "c", "d", "e"], &["f"], [group_described(true)]).await;
     insta::assert_snapshot!(failure.text());
 }
 
-/// What Auto Scaling says of the group while it is busy.
-fn group_throttled() -> Expected {
-    call("DescribeAutoScalingGroups").says(400, query_error("Throttling", "Rate exceeded"))
-}
-
-/// Drains a pod that does not leave within its hook's minute. The hook gets `ABANDON`, and a deletion would fail the test.
-async fn keeps_its_instance(was_kept: bool, group: impl IntoIterator<Item = Expected>) {
-    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
-    let api = [claim(), pods(&["a"]), eviction("a"), watch().streams(&[leaving("a")]), looked_at];
-    let aws = [hook_described()].into_iter().chain(group).chain([completed("ABANDON")]);
-    let context = TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], api, aws);
-    let (mut case, mut record) = (Case::held(Kind::Terminate), Record::default());
-    case.history.is_kept = was_kept;
-    let attempt = case.attempt(&context).await;
-    let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
-    assert_eq!(failure.error_type(), "InstanceKept");
-    assert_eq!(record.window.unwrap().instance_goes, Termination::Unknown);
-}
-
+/// Auto Scaling is called until pods may be forced. Without an answer the state of the earlier invocation holds.
 #[tokio::test(start_paused = true)]
-async fn retention_is_asked_for_until_pods_may_be_forced() {
-    keeps_its_instance(false, (0..4).map(|_| group_throttled()).chain([group_described(true)])).await;
+async fn retention_is_read_until_pods_may_be_forced() {
+    let throttled = || call("DescribeAutoScalingGroups").says(400, query_error("Throttling", "Rate exceeded"));
+    keep_instance(false, &["a"], &[], (0..4).map(|_| throttled()).chain([group_described(true)])).await;
+    keep_instance(true, &["a"], &[], [throttled().repeated().at_any_time()]).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn unknown_retention_after_kept_stays_kept() {
-    keeps_its_instance(true, [group_throttled().repeated().at_any_time()]).await;
-}
-
-/// What an earlier invocation left: the pods of those names.
-fn left_by_an_earlier_invocation(case: &mut Case, names: &[&str]) {
-    let grace = Duration::from_secs(30);
+/// Pods of those names were left by an earlier invocation.
+fn continued(names: &[&str]) -> Case {
+    let (mut case, grace) = (Case::held(Kind::Terminate), Duration::from_secs(30));
     let left = |name: &&str| PodRecord::of(format!("shop/{name}"), format!("uid-{name}"), Fate::Remaining, grace);
     case.history.remaining = names.iter().map(left).collect();
-    let at = case.notice.time;
-    let node = Some(NODE.to_owned());
+    let (at, node) = (case.notice.time, Some(NODE.to_owned()));
     case.history.earlier = vec![Earlier { request_id: "r-0".to_owned(), from: at, to: at, node, pods: [].into() }];
+    case
+}
+
+fn fates(record: &Record) -> Vec<(&str, Fate)> {
+    record.pods.iter().map(|pod| (pod.pod.as_str(), pod.fate)).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn pods_that_left_between_two_invocations_count() {
-    let ours = claimed(Kind::Terminate.as_str(), "e-1", "r-0");
-    let taken_over = [call(format!("GET {NODE_PATH}")).says(200, ours), claim()];
-    let api = taken_over.into_iter().chain([pods(&["a"]), eviction("a"), watch().streams(&[gone("a")]), no_volumes()]);
+    let taken_over = [read_node(claimed(Kind::Terminate.as_str(), "e-1", "r-0")), claim_node()];
+    let drain = [pods(&["a"]), eviction("a"), watch_pods(&[gone("a")]), no_volumes()];
     let aws = [hook_described(), group_described(false), completed("CONTINUE")];
-    let (context, mut case) = (TestContext::new(&[], api, aws), Case::held(Kind::Terminate));
-    left_by_an_earlier_invocation(&mut case, &["a", "b", "c"]);
-    let (attempt, mut record) = (case.attempt(&context).await, Record::default());
-    let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert_eq!(outcome, drained(3));
-    let told: Vec<_> = record.pods.iter().map(|pod| (pod.pod.as_str(), pod.fate)).collect();
-    assert_eq!(told, [("shop/a", Fate::Clean), ("shop/b", Fate::Clean), ("shop/c", Fate::Clean)]);
+    let context = TestContext::new(&[], taken_over.into_iter().chain(drain), aws);
+    let (outcome, record) = drain_case(&context, &continued(&["a", "b", "c"])).await;
+    assert_eq!(outcome.unwrap(), drained(3));
+    assert_eq!(fates(&record), [("shop/a", Fate::Clean), ("shop/b", Fate::Clean), ("shop/c", Fate::Clean)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn pod_on_the_node_of_a_hook_that_is_over_is_lost() {
-    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
     let api = [call(format!("GET {NODE_PATH}")).perhaps(), pods(&["a"])];
-    let aws = [hook_described(), group_described(false).perhaps(), over];
-    let (context, mut case) = (TestContext::new(&[], api, aws), Case::held(Kind::Terminate));
-    left_by_an_earlier_invocation(&mut case, &["a", "b"]);
-    let (attempt, mut record) = (case.attempt(&context).await, Record::default());
-    let target = case.target(&attempt);
-    let outcome = attempt.hold_action_during(Box::pin(drain(&context, &target, &mut record))).await.unwrap();
-    assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
-    let told: Vec<_> = record.pods.iter().map(|pod| (pod.pod.as_str(), pod.fate)).collect();
-    assert_eq!(told, [("shop/a", Fate::Lost), ("shop/b", Fate::Unconfirmed)]);
-    assert_eq!(record.node.as_deref(), Some(NODE));
+    let context = TestContext::new(&[], api, [hook_described(), group_described(false).perhaps(), hook_over()]);
+    let (outcome, record) = drain_held(&context, &continued(&["a", "b"])).await;
+    assert_eq!(outcome.unwrap(), DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
+    assert_eq!(fates(&record), [("shop/a", Fate::Lost), ("shop/b", Fate::Unconfirmed)]);
+    assert_eq!((record.node.as_deref(), record.hook), (Some(NODE), HookStatus::AlreadyOver(None)));
 }
 
+/// The node is empty, and would be watched for late pods.
 #[tokio::test(start_paused = true)]
-async fn a_node_that_is_given_back_in_mid_drain_is_drained_no_further() {
-    let watch_nodes = || call("GET /api/v1/nodes").with("metadata.name");
-    let (ours, given_back) = (claimed(Kind::Rebalance.as_str(), "e-1", "r-1"), node());
-    let context = TestContext::new(
-        &[],
-        [
-            claim(),
-            pods(&["a"]),
-            eviction("a").at_any_time(),
-            watch().streams(&[]).at_any_time(),
-            watch_nodes().without("watch=true").says(200, list("Node", &[ours])).at_any_time(),
-            watch_nodes().with("watch=true").lost().at_any_time(),
-            watch_nodes().without("watch=true").says(200, list("Node", &[given_back])).at_any_time(),
-            watch_nodes().with("watch=true").perhaps(),
-        ],
-        [scheduled(&format!("{NODE}.rebalance-recommendation.0"))],
-    );
-    let case = Case::of(Kind::Rebalance, Deadline::Open);
-    let attempt = case.attempt(&context).await;
-    let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert_eq!(outcome, DrainOutcome::GivenBack { node: NODE.to_owned() }.into());
+async fn given_back_node_ends_the_watch_for_late_pods() {
+    let api = [
+        claim_node(),
+        pods(&["a"]),
+        eviction("a"),
+        watch_pods(&[gone("a")]),
+        list_node(claimed(Kind::Rebalance.as_str(), "e-1", "r-1")).at_any_time(),
+        watch_node().lost().at_any_time(),
+        list_node(node()).at_any_time(),
+        watch_node().perhaps(),
+    ];
+    let context = TestContext::new(&[], api, [scheduled(&format!("{NODE}.rebalance-recommendation.0"))]);
+    let (outcome, record) = drain_case(&context, &Case::of(Kind::Rebalance, Deadline::Open)).await;
+    assert_eq!(outcome.unwrap(), drained(1));
+    assert!(record.after_drain.is_some_and(|waited| waited.late_pods_ms < 5_000), "{:?}", record.after_drain);
 }
