@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
+from cli import counted
+
 from . import shell
 from .report import Check, Finding, Report, Severity, Status
 
@@ -36,7 +38,7 @@ class Page:
     def of(self, report: Report) -> str:
         when = report.time.partition(".")[0].rstrip("Z").replace("T", " ")
         lines = [self.bold(f"Spillway's doctor, {when} UTC, in {report.took_ms / 1000:.1f} s"), ""]
-        lines += [self.paint(line, COLOURS[report.status]) for line in self.wrapped(_sentence(report.summary), 0)]
+        lines += [self.paint(line, COLOURS[report.status]) for line in self.wrapped(headline(report), 0)]
         for title, checks in _groups(report):
             lines += [*([""] if lines[-1] else []), self.bold(title)]
             for check in sorted(checks, key=lambda check: -check.status):
@@ -105,5 +107,12 @@ def _groups(report: Report) -> list[tuple[str, list[Check]]]:
     return sorted(groups, key=lambda group: -max(check.status for check in group[1]))
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def headline(report: Report) -> str:
+    """Verdict and counts: *FAIL: 2 failures, 1 warning; 1 of 10 checks incomplete, 1 skipped*."""
+    severities = [finding.severity for check in report.checks for finding in check.findings]
+    counts = [counted(severities.count(one), name) for one, name in ((Severity.FAIL, "failure"), (Severity.WARN, "warning")) if one in severities]
+    statuses = [check.status for check in report.checks]
+    of = f"of {counted(len(statuses), 'check')}"
+    partly = [(statuses.count(one), name) for one, name in ((Status.UNKNOWN, "incomplete"), (Status.SKIPPED, "skipped")) if one in statuses]
+    parts = [f"{number} {of if at == 0 else ''} {name}".replace("  ", " ") for at, (number, name) in enumerate(partly)]
+    return f"{report.status.name}: {', '.join(counts) or 'no failure ' + of.replace('of', 'in', 1)}{'; ' if parts else ''}{', '.join(parts)}"
