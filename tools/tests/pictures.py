@@ -69,10 +69,8 @@ def _light_and_dark(name: str, html: Callable[[], str], **size: int) -> list[Pic
 
 PICTURES = [
     *_light_and_dark("timeline", lambda: a_drain(receipts.in_the_readme()), height=1170),
-    Picture("timeline-phone.png", lambda: a_drain(receipts.in_the_readme()), width=500),
     Picture("timeline-300-pods.png", lambda: a_drain([receipts.of_300_pods()])),
     Picture("timeline-storm.png", a_storm, height=1300),
-    Picture("timeline-storm-dark.png", a_storm, height=1300, dark=True),
     *_light_and_dark("way", the_way),
     Picture("way-phone.png", the_way, width=500),
     *_light_and_dark("slack", messages, width=720),
