@@ -1,5 +1,5 @@
-//! `Capacity Block Reservation Expiration Warning`: a capacity block ends. It names no instance: EC2 knows which
-//! are in it.
+//! `Capacity Block Reservation Expiration Warning`: a capacity block ends. The notice names no instance; EC2 lists the block's
+//! instances.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -10,8 +10,8 @@ use super::{Concerns, Deadline, Instances, Kind, NoticeError, Parsed, ParsedNoti
 
 pub(super) const DETAIL_TYPE: &str = "Capacity Block Reservation Expiration Warning";
 
-/// EC2 begins to terminate the instances that long before the end; the notice comes ten minutes before that
-/// (EC2 user guide, "Monitor Capacity Blocks using EventBridge").
+/// Time before the end at which EC2 begins to terminate the instances; the notice comes ten minutes earlier (EC2 user guide,
+/// "Monitor Capacity Blocks using EventBridge").
 const INSTANCES_GO_BEFORE: SignedDuration = SignedDuration::from_mins(30);
 
 #[derive(Deserialize)]
@@ -32,44 +32,30 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     Ok(Parsed::Of(which, ParsedNotice::of(Kind::CapacityBlock, Deadline::Hard(go))))
 }
 
-/// `cr-` and letters and digits. It becomes a filter, in which `*` would mean every reservation.
+/// Returns `true` for `cr-` and letters and digits. The id becomes a filter, in which `*` would match every reservation.
 fn is_reservation(id: &str) -> bool {
     id.strip_prefix("cr-").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
-    use super::super::tests::{home, notice, refused, sample};
-    use super::super::{Incoming, continued, read};
+    use super::super::tests::{continuation, home, notice, refused, sample};
+    use super::super::{Incoming, read};
     use super::*;
 
-    /// The notice as it comes back for one of the instances that EC2 found.
-    fn continued(notice: &Value) -> Value {
-        let mut event = sample("drain-continuation");
-        event[continued::KEY] = json!({"notice": notice, "instance": "i-0123456789abcdef0", "earlier": []});
-        event
-    }
-
     #[test]
-    fn every_instance_of_the_block_is_meant() {
-        let Incoming::Several(several) = read(sample("capacity-block-expiry"), &home()).unwrap() else {
-            panic!("not read")
-        };
+    fn every_instance_goes_thirty_minutes_before_the_end() {
+        let event = sample("capacity-block-expiry");
+        let Incoming::Several(several) = read(event, &home()).unwrap() else { panic!("not read") };
         assert_eq!(several.kind, Kind::CapacityBlock);
         assert_eq!(several.instances, Instances::OfReservation("cr-1234567890abcdef0".to_owned()));
-    }
-
-    #[test]
-    fn its_instances_go_thirty_minutes_before_its_end() {
-        let read = notice(continued(&sample("capacity-block-expiry")));
+        let read = notice(continuation(&several.history.for_instance("i-0123456789abcdef0")));
         assert_eq!(read.instance.as_str(), "i-0123456789abcdef0");
         assert_eq!(read.deadline, Deadline::Hard("2026-11-21T03:22:00Z".parse().unwrap()));
     }
 
     #[test]
-    fn what_is_no_reservation_is_asked_of_nobody() {
+    fn malformed_reservation_is_refused() {
         for id in ["", "*", "cr-", "cr-*", "cr-1234567890abcdef0,cr-2"] {
             let mut event = sample("capacity-block-expiry");
             event["detail"]["capacity-reservation-id"] = id.into();

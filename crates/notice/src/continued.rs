@@ -1,5 +1,4 @@
-//! The continuation: what an invocation whose time is up tells the later one that goes on with the drain. It has the notice
-//! whole, so that nothing need be kept in between.
+//! Continuation of a notice in a later invocation. It holds the whole notice, so nothing has to be stored in between.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,24 +10,24 @@ pub const KEY: &str = "spillway-continuation";
 
 const LIST: &str = "affectedEntities";
 
-/// A notice as AWS sent it, and how far earlier invocations came with it.
+/// A notice as AWS sent it, and its earlier invocations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     pub notice: Value,
-    /// Which of its instances this is about, if it does not concern just one.
+    /// The instance of this continuation, if the notice concerns several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// The invocations before this one, the first of them first.
+    /// Earlier invocations, the first one first.
     pub earlier: Vec<Earlier>,
-    /// The pods that were left by the last invocation that listed any. They may leave before the next one lists them.
+    /// Pods left by the last invocation that listed them. They may leave before the next list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<PodRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
-    /// Whether the Auto Scaling group keeps the instance if its hook is abandoned, as the last answer said.
+    /// The Auto Scaling group keeps the instance if its hook is abandoned, by Auto Scaling's last answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept: bool,
-    /// Whether the schedule that brings it has the second of the two names that it may have.
+    /// The schedule of this continuation has the second of its two possible names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
 }
@@ -54,34 +53,34 @@ impl History {
         }
     }
 
-    /// When the first invocation began, if this is a later one.
+    /// Begin of the first invocation, if this is a later one.
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
     }
 
-    /// Start of the first invocation that got at the node: it claimed the node within seconds.
+    /// Begin of the first invocation that reached the node: it claimed the node within seconds.
     #[must_use]
     pub fn claimed(&self) -> Option<Timestamp> {
         self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)
     }
 
-    /// The invocation that handed its claim on to this one: those since then did not get at the node.
+    /// Id of the last invocation that reached the node: the holder of the claim.
     #[must_use]
     pub fn continued_from(&self) -> Option<&str> {
         let last = self.earlier.iter().rfind(|earlier| earlier.node.is_some());
         last.map(|last| last.request_id.as_str())
     }
 
-    /// The history with a notice that has lost its list: of ten thousand entries each gets a copy.
-    pub(super) fn without_list(mut self) -> Self {
+    /// The history without the notice's list: each of ten thousand instances gets a copy.
+    pub(super) fn without_entities(mut self) -> Self {
         if let Some(detail) = self.notice.get_mut("detail").and_then(Value::as_object_mut) {
             detail.remove(LIST);
         }
         self
     }
 
-    /// The history for one instance of several, whose own invocation begins.
+    /// The history for one of several instances.
     #[must_use]
     pub fn for_instance(&self, instance: &str) -> Self {
         Self { instance: Some(instance.to_owned()), ..self.clone() }
@@ -94,7 +93,7 @@ impl History {
         history
     }
 
-    /// The history that the next invocation gets. Of an invocation that did not get at the pods nothing new is known.
+    /// The history for the next invocation. An invocation that did not reach the pods adds no news about a blockage.
     #[must_use]
     pub fn with(&self, invocation: Earlier, blockage: Option<PublishedBlockage>) -> Self {
         let mut history = self.clone();
@@ -108,12 +107,12 @@ impl History {
 mod tests {
     use serde_json::json;
 
-    use super::super::tests::{home, sample};
+    use super::super::tests::{continuation, home, sample};
     use super::super::{Incoming, read};
     use super::{History, KEY, PublishedBlockage};
 
     #[test]
-    fn a_continuation_means_what_its_notice_meant_and_knows_what_was_done() {
+    fn continuation_has_the_notice_and_the_earlier_invocations() {
         let first = read(sample("terminate-lifecycle-action"), &home()).unwrap();
         let later = read(sample("drain-continuation"), &home()).unwrap();
         let (Incoming::Notice { notice: first, history: at_first }, Incoming::Notice { notice, history }) =
@@ -131,36 +130,32 @@ mod tests {
     }
 
     #[test]
-    fn what_has_been_published_of_a_blockage_is_known_to_all_later_invocations() {
+    fn published_blockage_is_known_to_later_invocations() {
         let Incoming::Notice { history, .. } = read(sample("drain-continuation"), &home()).unwrap() else {
             panic!("not read")
         };
         assert_eq!(history.blockage, None);
         let invocation = history.earlier[0].clone();
         let blocked = history.with(invocation.clone(), Some(PublishedBlockage::Begun));
-        let continued: History = serde_json::from_value(serde_json::to_value(&blocked).unwrap()).unwrap();
+        let Incoming::Notice { history: continued, .. } = read(continuation(&blocked), &home()).unwrap() else {
+            panic!("not read")
+        };
         assert_eq!(continued.blockage, Some(PublishedBlockage::Begun));
         let blind = continued.with(invocation.clone(), None);
-        assert_eq!(blind.blockage, Some(PublishedBlockage::Begun), "it did not get at the pods");
+        assert_eq!(blind.blockage, Some(PublishedBlockage::Begun), "without access to the pods");
         let over = blind.with(invocation, Some(PublishedBlockage::Over));
         assert_eq!(over.blockage, Some(PublishedBlockage::Over));
     }
 
     #[test]
-    fn a_continuation_of_a_continuation_is_none_of_ours() {
-        let mut event = sample("drain-continuation");
-        event[KEY]["notice"] = sample("drain-continuation");
-        let refused = read(event, &home()).unwrap_err().to_string();
-        assert!(refused.starts_with("cannot read the notice: at spillway-continuation.notice"), "{refused}");
-    }
-
-    #[test]
-    fn a_continuation_without_its_notice_cannot_be_read() {
-        let mut event = sample("drain-continuation");
-        event[KEY] = json!({"earlier": []});
-        assert_eq!(
-            read(event, &home()).unwrap_err().to_string(),
-            "cannot read the notice: at spillway-continuation: missing field `notice`"
-        );
+    fn continuation_without_a_notice_is_refused() {
+        let place = "cannot read the notice: at spillway-continuation";
+        for (continuation, why) in [
+            (json!({"earlier": []}), format!("{place}: missing field `notice`")),
+            (json!({"notice": sample("drain-continuation"), "earlier": []}), format!("{place}.notice")),
+        ] {
+            let refused = read(json!({KEY: continuation}), &home()).unwrap_err().to_string();
+            assert!(refused.starts_with(&why), "{refused}");
+        }
     }
 }

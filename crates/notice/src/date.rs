@@ -1,4 +1,4 @@
-//! The dates that AWS writes into its notices: RFC 3339, and RFC 1123 with its liberties.
+//! Dates in AWS' notices: RFC 3339, and RFC 1123 with deviations.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -13,11 +13,11 @@ pub(super) struct Date(pub(super) Timestamp);
 
 impl Date {
     fn parse(text: &str) -> Option<Self> {
-        // A sample of AWS' own has a wrong weekday.
+        // One of AWS' own samples has a wrong weekday.
         const RFC_1123: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
         let utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
         let date = text.parse().ok().or_else(|| RFC_1123.parse_timestamp(text).ok());
-        // AWS calculates in UTC, where it does not say so either.
+        // A date without a zone is in UTC.
         date.or_else(|| Some(utc()?.timestamp())).map(Self)
     }
 }
@@ -34,10 +34,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_read_in_every_form_that_aws_writes() {
-        for (text, meant) in [
+    fn only_dates_in_awss_formats_are_read() {
+        for (text, expected) in [
             ("Thu, 27 Aug 2026 13:19:03 GMT", "2026-08-27T13:19:03Z"),
-            // The wrong weekday of AWS' own sample; the day of one digit of an older one.
+            // The wrong weekday of AWS' own sample; an older sample has a day of one digit.
             ("Thu, 26 Jan 2026 19:01:55 GMT", "2026-01-26T19:01:55Z"),
             ("Fri, 3 Jun 2022 05:01:10 GMT", "2022-06-03T05:01:10Z"),
             ("Sat, 05 Jun 2021 15:10:09 +0200", "2021-06-05T13:10:09Z"),
@@ -48,12 +48,8 @@ mod tests {
             ("2026-08-27T13:19", "2026-08-27T13:19:00Z"),
             ("2026-08-27", "2026-08-27T00:00:00Z"),
         ] {
-            assert_eq!(Date::parse(text), Some(Date(meant.parse().unwrap())), "{text}");
+            assert_eq!(Date::parse(text), Some(Date(expected.parse().unwrap())), "{text}");
         }
-    }
-
-    #[test]
-    fn what_is_no_date_is_none() {
         for text in
             ["", " ", "tomorrow", "27/08/2026", "1787836743", "Thu, 31 Feb 2026 13:19:03 GMT", "13:19", "+999999-01-01"]
         {

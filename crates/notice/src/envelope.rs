@@ -9,20 +9,20 @@ use serde_json::Value;
 
 use crate::home::Home;
 
-/// An event that ought to be ours and cannot be read.
+/// An event that cannot be read although it should be ours.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoticeError {
-    /// A field is missing, or what stands there cannot be read.
+    /// A field is missing or unreadable.
     #[error("cannot read the notice: at {path}: {why}")]
     Field {
-        /// Where, as in `detail.instance-id`.
+        /// Path of the field, as in `detail.instance-id`.
         path: String,
         why: String,
     },
     /// The payload is neither an EventBridge event nor one of the function's own.
     #[error("this function takes EventBridge events; got {0}")]
     NotAnEvent(String),
-    /// It is about another account's instances, or another Region's.
+    /// The notice is about another account or Region.
     #[error("the notice is of account {from}, and this function acts in account {home}")]
     Foreign { from: String, home: String },
 }
@@ -39,7 +39,7 @@ pub(super) struct Envelope {
     detail: Value,
 }
 
-/// Reads the envelope, which stands at `place`; the detail stays as it is.
+/// Reads the envelope at `place`; the detail is not parsed.
 pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeError> {
     fix_detail_type(&mut payload);
     let zone = take_zone(&mut payload);
@@ -66,7 +66,7 @@ pub(super) fn expect_event(payload: &Value) -> Result<(), NoticeError> {
     Err(NoticeError::NotAnEvent(quoted(&payload.to_string())))
 }
 
-/// AWS documents one notice with `detail_type` for `detail-type`: a test event that somebody sends may have it too.
+/// Accepts `detail_type` for `detail-type`: AWS documents one notice with it, and a test event may have it too.
 fn fix_detail_type(payload: &mut Value) {
     if let Some(event) = payload.as_object_mut()
         && let Some(detail_type) = event.remove("detail_type")
@@ -75,15 +75,15 @@ fn fix_detail_type(payload: &mut Value) {
     }
 }
 
-/// Takes the resources out, because AWS documents one notice with a bare string there, and returns what stands in the place of
-/// the first ARN's Region: EC2 writes the Availability Zone there, as in `arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0`.
+/// Removes the resources, because AWS documents one notice with a bare string there. Returns the Region of the first ARN: EC2
+/// writes the Availability Zone there, as in `arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0`.
 fn take_zone(payload: &mut Value) -> Option<String> {
     let resources = payload.as_object_mut()?.remove("resources")?;
     let first = resources.as_str().or_else(|| resources.get(0)?.as_str())?;
     first.split(':').nth(3).map(str::to_owned)
 }
 
-/// Whether that is a name of an Availability Zone of the Region: the Region's name and a letter.
+/// Returns `true` if the zone's name is the Region's name and a letter.
 fn is_zone_of(zone: &str, region: &str) -> bool {
     zone.strip_prefix(region).is_some_and(|letter| matches!(letter.as_bytes(), [b'a'..=b'z']))
 }
@@ -92,17 +92,17 @@ fn missing(path: &str) -> NoticeError {
     unreadable(path, "it is missing")
 }
 
-/// What stands at `path` cannot be read, and why.
+/// Error about an unreadable field.
 pub(super) fn unreadable(path: &str, why: impl fmt::Display) -> NoticeError {
     NoticeError::Field { path: path.to_owned(), why: shortened(&why.to_string()) }
 }
 
-/// A text of the notice's, as a sentence quotes it.
+/// Quotes a text of the notice.
 pub(super) fn quoted(text: &str) -> String {
     format!("{:?}", shortened(text))
 }
 
-/// A text cut to as much as anybody reads: what AWS writes is shorter, and nothing else needs to fill the log.
+/// Cuts a text to a readable length. AWS' own texts are shorter, and no other text should fill the log.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {
@@ -112,7 +112,7 @@ fn shortened(text: &str) -> String {
 }
 
 impl Envelope {
-    /// A rule may well route another account's notices here; their instances are not ours to look for.
+    /// Refuses a notice of another account or Region. A rule may route such notices here, but their instances are not ours.
     pub(super) fn is_from(&self, home: &Home) -> Result<(), NoticeError> {
         let (account, region) = (self.account()?, self.region()?);
         if (account, region) == (home.account.as_str(), home.region.as_str()) {
@@ -125,7 +125,7 @@ impl Envelope {
         })
     }
 
-    /// The Availability Zone that the notice names, if it names one.
+    /// Availability Zone in the notice.
     pub(super) fn zone(&self) -> Option<&str> {
         self.zone.as_deref()
     }
@@ -147,9 +147,9 @@ impl Envelope {
     }
 }
 
-/// Reads what stands at `root`.
+/// Parses the JSON at `root`.
 pub(super) fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, NoticeError> {
-    // serde would take a list for a structure too, by the order of its entries.
+    // serde would also accept a list for a structure, in the order of its fields.
     if !value.is_object() {
         return Err(unreadable(root, "it is no JSON object"));
     }
@@ -171,22 +171,19 @@ mod tests {
     use super::super::tests::{notice, refused, sample, unhandled};
 
     #[test]
-    fn what_cannot_be_read_is_said_with_its_place() {
+    fn unreadable_field_is_named() {
+        let place = "cannot read the notice: at";
+        for (detail, why) in [
+            (json!({"instance-action": "terminate"}), "detail: missing field `instance-id`"),
+            (json!(["i-1234567890abcdef0"]), "detail: it is no JSON object"),
+            (json!({"instance-id": 7}), "detail.instance-id: invalid type: integer `7`, expected a string"),
+            (json!({"instance-id": "i-1; rm"}), "detail.instance-id: \"i-1; rm\" is no instance id"),
+        ] {
+            let mut event = sample("spot-interruption");
+            event["detail"] = detail;
+            assert_eq!(refused(event), format!("{place} {why}"));
+        }
         let mut event = sample("spot-interruption");
-        event["detail"] = json!({"instance-action": "terminate"});
-        assert_eq!(refused(event.clone()), "cannot read the notice: at detail: missing field `instance-id`");
-        event["detail"] = json!(["i-1234567890abcdef0"]);
-        assert_eq!(refused(event.clone()), "cannot read the notice: at detail: it is no JSON object");
-        event["detail"] = json!({"instance-id": 7});
-        assert_eq!(
-            refused(event.clone()),
-            "cannot read the notice: at detail.instance-id: invalid type: integer `7`, expected a string"
-        );
-        event["detail"] = json!({"instance-id": "i-1; rm"});
-        assert_eq!(
-            refused(event.clone()),
-            "cannot read the notice: at detail.instance-id: \"i-1; rm\" is no instance id"
-        );
         event["time"] = json!("yesterday");
         assert!(refused(event.clone()).starts_with("cannot read the notice: at time: "));
         event.as_object_mut().unwrap().remove("time");
@@ -194,23 +191,18 @@ mod tests {
     }
 
     #[test]
-    fn resources_as_a_bare_string_are_no_obstacle() {
+    fn zone_is_read_from_the_resources_if_it_is_the_regions() {
         let mut event = sample("spot-interruption");
         event["resources"] = json!("arn:aws:ec2:us-east-1b:instance/i-1234567890abcdef0");
-        assert_eq!(notice(event).zone.as_deref(), Some("us-east-1b"));
-    }
-
-    #[test]
-    fn a_resource_that_names_no_zone_of_the_region_is_no_hint() {
+        assert_eq!(notice(event.clone()).zone.as_deref(), Some("us-east-1b"), "a bare string");
         for place in ["us-east-1", "us-east-2a", "us-east-1-atl-2a", "", "us-east-1A"] {
-            let mut event = sample("spot-interruption");
             event["resources"] = json!([format!("arn:aws:ec2:{place}:instance/i-1234567890abcdef0")]);
-            assert_eq!(notice(event).zone, None, "{place}");
+            assert_eq!(notice(event.clone()).zone, None, "{place}");
         }
     }
 
     #[test]
-    fn a_detail_type_with_an_underscore_as_aws_documents_it_is_read() {
+    fn detail_type_with_an_underscore_is_read() {
         let mut event = sample("spot-interruption");
         let detail_type = event.as_object_mut().unwrap().remove("detail-type").unwrap();
         event["detail_type"] = detail_type;
@@ -218,11 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_huge_text_is_short() {
+    fn huge_text_is_quoted_shortly() {
         let mut event = sample("spot-interruption");
         event["detail"]["instance-id"] = "ü".repeat(1_000_000).into();
-        let told = refused(event.clone());
-        assert!(told.starts_with("cannot read the notice: at detail.instance-id: \"üüü") && told.len() < 600, "{told}");
+        let why = refused(event.clone());
+        assert!(why.starts_with("cannot read the notice: at detail.instance-id: \"üüü") && why.len() < 600, "{why}");
         event["detail-type"] = "x".repeat(1_000_000).into();
         assert!(unhandled(event).len() < 300);
     }

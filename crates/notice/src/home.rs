@@ -1,6 +1,6 @@
-//! Whose notices are ours.
+//! Account and Region of the function.
 
-/// Where the function is at home: notices from elsewhere are not its business.
+/// Account and Region of the function, whose notices are handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     pub account: String,
@@ -8,7 +8,7 @@ pub struct Home {
 }
 
 impl Home {
-    /// From the ARN that Lambda gives with each invocation: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
+    /// Reads the ARN of Lambda's invocation: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
     #[must_use]
     pub fn of_function(arn: &str) -> Self {
         let part = |at| arn.split(':').nth(at).unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! An EC2 instance id, checked.
+//! EC2 instance id.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::envelope::{self, NoticeError, quoted};
 
-/// An EC2 instance id, checked: `i-` and 8 or 17 hexadecimal digits.
+/// EC2 instance id: `i-` and 8 or 17 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct InstanceId(String);
 
 impl InstanceId {
-    /// The id, or `None` if the text is none.
+    /// Parses an id. `None`: malformed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("i-")?;
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instance_id_is_checked() {
+    fn malformed_instance_ids_are_refused() {
         for id in ["i-0123456789abcdef0", "i-1a2b3c4d"] {
             assert_eq!(InstanceId::parse(id).unwrap().as_str(), id);
         }

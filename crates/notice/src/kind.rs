@@ -1,4 +1,4 @@
-//! The kinds of notice, and what can be said of each without knowing the instance.
+//! Kinds of notices, and their properties that do not depend on the instance.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -8,9 +8,9 @@ pub enum Kind {
     CapacityReservation,
     /// A capacity block ends in 40 minutes, its instances in 30.
     CapacityBlock,
-    /// EC2 says that a spot instance is more likely than others to be taken back.
+    /// A spot instance is more likely than others to be taken back.
     Rebalance,
-    /// AWS will reboot, stop or retire the instance at a time that it names.
+    /// AWS will reboot, stop or retire the instance at a named time.
     Maintenance,
     MaintenanceOver,
     Stopping,
@@ -34,12 +34,12 @@ pub enum Kind {
     RootVolumeReplaced,
 }
 
-/// What becomes of an instance, the mildest first: a claim on its node gives way to one for worse.
+/// Fate of an instance, the mildest first: a claim gives way to one for a worse fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceFate {
-    /// Perhaps nothing happens to it.
+    /// Possibly unchanged.
     MayStay,
-    /// Something will, unless AWS calls it off.
+    /// Changed, unless AWS calls it off.
     MayBeCalledOff,
     MayReturn,
     Ends,
@@ -68,7 +68,7 @@ impl Kind {
         Self::RootVolumeReplaced,
     ];
 
-    /// The kind as receipts, metrics and the claim on a node name it.
+    /// Name of the kind in receipts, metrics and claims.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -98,13 +98,13 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// Whether a node comes back that may have been taken out before.
+    /// Returns `true` if a node that may have been drained comes back.
     #[must_use]
     pub fn comes_back(self) -> bool {
         matches!(self, Self::LaunchFromWarmPool | Self::RootVolumeReplaced)
     }
 
-    /// Whether the instance may stay as it is after all, and its node be given back in the midst of its drain.
+    /// Returns `true` if the instance may stay after all, and its node may be given back during its drain.
     #[must_use]
     pub fn may_be_called_off(self) -> bool {
         self.instance_fate() <= InstanceFate::MayBeCalledOff
@@ -127,34 +127,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_has_a_name_of_its_own() {
+    fn each_kind_has_its_own_name() {
         for kind in Kind::ALL {
             assert_eq!(Kind::named(kind.as_str()), Some(kind));
         }
     }
 
-    fn those(are: impl Fn(Kind) -> bool) -> Vec<Kind> {
-        Kind::ALL.into_iter().filter(|kind| are(*kind)).collect()
+    fn kinds(matching: impl Fn(Kind) -> bool) -> Vec<Kind> {
+        Kind::ALL.into_iter().filter(|kind| matching(*kind)).collect()
     }
 
     #[test]
-    fn a_drain_is_given_up_only_for_what_aws_may_call_off_and_maintenance_is_surer_than_a_recommendation() {
-        assert_eq!(those(Kind::may_be_called_off), [Kind::Rebalance, Kind::Maintenance]);
-        assert!(Kind::Rebalance.instance_fate() < Kind::Maintenance.instance_fate());
-    }
-
-    #[test]
-    fn a_notice_that_the_instance_ends_outranks_one_that_it_stops() {
+    fn fates_of_kinds_are_ordered() {
+        assert_eq!(kinds(Kind::may_be_called_off), [Kind::Rebalance, Kind::Maintenance]);
         let may_return = [Kind::Spot, Kind::Stopping, Kind::ReturnToWarmPool, Kind::ReplaceRootVolume];
-        assert_eq!(those(|kind| kind.instance_fate() == InstanceFate::MayReturn), may_return);
-        for stops in may_return {
-            assert!(stops.instance_fate() < Kind::ShuttingDown.instance_fate(), "{stops:?}");
-            assert!(stops.instance_fate() < Kind::Terminate.instance_fate(), "{stops:?}");
-        }
-    }
-
-    #[test]
-    fn a_node_comes_back_from_a_warm_pool_and_with_another_root_volume() {
-        assert_eq!(those(Kind::comes_back), [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced]);
+        assert_eq!(kinds(|kind| kind.instance_fate() == InstanceFate::MayReturn), may_return);
+        let worse = [Kind::Rebalance, Kind::Maintenance, Kind::Spot, Kind::ShuttingDown].map(Kind::instance_fate);
+        assert!(worse.is_sorted_by(|milder, worse| milder < worse), "{worse:?}");
+        assert_eq!(Kind::ShuttingDown.instance_fate(), Kind::Terminate.instance_fate());
+        assert_eq!(kinds(Kind::comes_back), [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced]);
     }
 }

@@ -1,5 +1,5 @@
-//! `EC2 Instance-launch Lifecycle Action`: an Auto Scaling group has launched an instance, for its warm pool or
-//! out of it too, or has given one a new root volume; and waits for its hook to be completed.
+//! `EC2 Instance-launch Lifecycle Action`: an Auto Scaling group has launched an instance, into or out of its warm pool too, or has
+//! replaced its root volume, and waits for its hook to be completed.
 
 use super::envelope::Envelope;
 use super::lifecycle_action::{LifecycleDetail, REPLACES_ROOT_VOLUME};
@@ -26,25 +26,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_to_be_launched_is_a_launch() {
+    fn each_launch_has_its_kind() {
         for (name, kind) in [
             ("launch-lifecycle-action", Kind::Launch),
             ("launch-into-warm-pool", Kind::LaunchIntoWarmPool),
             ("launch-from-warm-pool", Kind::LaunchFromWarmPool),
+            ("root-volume-replaced", Kind::RootVolumeReplaced),
         ] {
             let read = notice(sample(name));
             assert_eq!((read.kind, read.deadline), (kind, Deadline::HeldByHook), "{name}");
             assert_eq!(read.hook.unwrap().name, "my-lifecycle-hook");
         }
-    }
-
-    #[test]
-    fn the_end_of_a_root_volumes_replacement_is_no_launch() {
-        assert_eq!(notice(sample("root-volume-replaced")).kind, Kind::RootVolumeReplaced);
-    }
-
-    #[test]
-    fn unknown_action_is_ignored() {
         let mut event = sample("launch-lifecycle-action");
         event["detail"]["Action"] = "Paint".into();
         assert!(unhandled(event).contains("its action is \"Paint\""));

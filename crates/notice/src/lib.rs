@@ -1,7 +1,7 @@
-//! From an EventBridge event to what it means for one instance. Pure: JSON in, plain data out.
+//! Notices: EventBridge events, read for one instance. Pure: JSON in, plain data out.
 //!
-//! Each kind of notice has a file of its own, which says what AWS promises there. Of an event only what is
-//! needed is taken, and never an ARN where an id can be had: documented ARNs are malformed.
+//! Each kind of notice has its own file with AWS' promises. Only the needed fields are read, and an id instead of an ARN where
+//! possible: documented ARNs are malformed.
 
 mod capacity_block;
 pub mod capacity_reservation;
@@ -39,18 +39,18 @@ pub use kind::Kind;
 use maintenance_lookup::MaintenanceLookup;
 use undo_check::UndoCheck;
 
-/// The source of the events that the function puts on the bus, for people.
+/// Source of the function's own events on the bus.
 pub const SOURCE: &str = "spillway";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
-    /// The instance goes at that time, whatever we do.
+    /// The instance goes at that time.
     Hard(Timestamp),
-    /// The instance is going, or what was announced has begun: nobody says how long is left.
+    /// The instance is going, or its maintenance has begun, at an unknown time.
     Unknown,
-    /// AWS waits for as long as the hook is held.
+    /// The instance goes when its hook is completed.
     HeldByHook,
-    /// Nothing happens at a certain time: the settings say how long is enough.
+    /// No fixed time: the settings limit the drain.
     Open,
 }
 
@@ -58,27 +58,27 @@ pub enum Deadline {
 pub struct Hook {
     pub group: String,
     pub name: String,
-    /// Names this very action; without it, the instance does.
+    /// Token of the action; without it, the instance identifies the action.
     pub token: Option<String>,
 }
 
-/// Scheduled maintenance: the one notice that is about another time than now.
+/// Scheduled maintenance, the only notice about a later time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Maintenance {
-    /// What names it in all its updates: the last part of the event's ARN.
+    /// Id of the maintenance in all its updates: the last part of the event's ARN.
     pub id: String,
-    /// Whether the instance comes back by itself, having been rebooted.
+    /// The instance reboots and comes back.
     pub reboots: bool,
     pub starts: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// The event's id: the same in every delivery of the same event.
+    /// The event's id, equal in every delivery.
     pub event_id: String,
     pub kind: Kind,
     pub instance: InstanceId,
-    /// The Availability Zone that AWS wrote into the notice, if it did: a hint.
+    /// Availability Zone in the notice: a hint.
     pub zone: Option<String>,
     pub time: Timestamp,
     pub deadline: Deadline,
@@ -87,7 +87,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// What it means at that time: maintenance that should have begun may begin any moment, be under way or over.
+    /// The notice at that time: maintenance that should have begun may begin at any moment, be under way or over.
     fn at(self, now: Timestamp) -> Self {
         match (self.kind, self.deadline) {
             (Kind::Maintenance, Deadline::Hard(starts)) if starts <= now => {
@@ -111,27 +111,27 @@ impl Incoming {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming {
-    /// One that concerns one instance.
+    /// A notice that concerns one instance.
     Notice {
         notice: Notice,
-        /// The notice itself, and how far earlier invocations came with it.
+        /// The notice as JSON, and its earlier invocations.
         history: History,
     },
-    /// An event of ours, about a notice for which a node was cordoned: whether it may be uncordoned.
+    /// Our own event about a notice for which a node was drained: check if the node may be uncordoned.
     UndoCheck { notice: Notice, check: UndoCheck },
-    /// A request of ours to look for scheduled maintenance that no notice has brought.
+    /// Our own request to look up scheduled maintenance without a notice.
     MaintenanceLookup,
-    /// One that concerns several, or an unknown number: each gets an invocation of its own.
+    /// A notice that concerns several instances, or an unknown number: each gets its own invocation.
     Several(Several),
     Unhandled {
         event_id: String,
         why: String,
-        /// Whether AWS has added something that matters to a node.
+        /// AWS has added a value that may matter to a node.
         is_unknown: bool,
     },
 }
 
-/// A notice that does not concern just one instance.
+/// A notice that concerns several instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Several {
     pub event_id: String,
@@ -141,13 +141,12 @@ pub struct Several {
     pub history: History,
 }
 
-/// The instances of a notice that does not concern just one.
+/// Instances of a notice that concerns several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Instances {
-    /// What stands in the notice, with the entry that names it. Each is checked where it is alone, so that one that
-    /// is no instance id fails by itself.
+    /// Ids in the notice, with their entries. Each is parsed in its own invocation, so that a malformed one fails alone.
     Named(BTreeMap<String, Value>),
-    /// All of this capacity reservation; EC2 knows them.
+    /// All instances of a capacity reservation, which EC2 lists.
     OfReservation(String),
 }
 
@@ -156,7 +155,7 @@ enum Concerns {
     Several(Instances),
 }
 
-/// What a notice says, whichever instance it says it of. Read by the file of its kind.
+/// Contents of a notice, without its instance. Read by the file of its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ParsedNotice {
     kind: Kind,
@@ -166,10 +165,10 @@ struct ParsedNotice {
 }
 
 enum Parsed {
-    /// A notice of ours: whom it concerns, and what it says.
+    /// A notice that is handled: its instances and its contents.
     Of(Concerns, ParsedNotice),
     Nothing(String),
-    /// A notice of ours that AWS has extended.
+    /// A notice with a value that AWS has added.
     Unknown(String),
 }
 
@@ -179,9 +178,8 @@ impl ParsedNotice {
     }
 }
 
-/// What the function tells itself, by an invocation or a schedule: data under one key that says what it is. What came over an
-/// event bus has a dozen keys, of which a sender chooses none, so that nobody can write this without the right to invoke the
-/// function.
+/// Payload of the function's own, for an invocation or a schedule: data under a single key. An event from a bus has a dozen keys, of
+/// which its sender chooses none, so this payload needs the right to invoke the function.
 pub fn payload(key: &str, data: &impl Serialize) -> String {
     serde_json::to_string(&BTreeMap::from([(key, data)])).expect("it is plain data with text for keys")
 }
@@ -191,8 +189,8 @@ fn own<T: DeserializeOwned>(payload: &Value, key: &str) -> Option<Result<T, Noti
     fields.get(key).map(|data| envelope::parse(data.clone(), key))
 }
 
-/// Reads an EventBridge event or a payload of the function's own. Every other shape is an error. An event of another kind is no
-/// error; one of ours that cannot be read is, and one from another account or Region.
+/// Reads an EventBridge event or a payload of the function's own. Any other shape is an error, as is an unreadable notice or one of
+/// another account or Region. An event of another kind is unhandled.
 pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
     if let Some(history) = own::<History>(&payload, continued::KEY) {
         let history = history?;
@@ -219,7 +217,7 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
         Parsed::Nothing(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why, is_unknown: false }),
         Parsed::Unknown(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why, is_unknown: true }),
     };
-    // Only now: a copy that AWS Health sends to another Region is no error.
+    // Checked last: a copy that AWS Health sends to another Region is no error.
     envelope.is_from(home)?;
     let zone = envelope.zone().map(str::to_owned);
     let (event_id, time) = (envelope.id, envelope.time);
@@ -235,7 +233,13 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
             InstanceId::read("detail.affectedEntities[].entityValue", id)?
         }
         (None, Concerns::Several(instances)) => {
-            return Ok(Incoming::Several(Several { event_id, kind, time, instances, history: history.without_list() }));
+            return Ok(Incoming::Several(Several {
+                event_id,
+                kind,
+                time,
+                instances,
+                history: history.without_entities(),
+            }));
         }
     };
     let notice = Notice { event_id, kind, instance, zone, time, deadline, hook, maintenance };
@@ -254,9 +258,9 @@ fn parse(envelope: &Envelope) -> Result<Parsed, NoticeError> {
         ("aws.health", health::DETAIL_TYPE) => health::read(envelope),
         ("aws.autoscaling", terminate::DETAIL_TYPE) => terminate::read(envelope),
         ("aws.autoscaling", launch::DETAIL_TYPE) => launch::read(envelope),
-        // Whoever may put events on a bus can write this.
+        // Any principal that may put events on a bus can write this.
         (SOURCE, detail_type) => Ok(Parsed::Nothing(format!(
-            "{} came over an event bus, where anybody may have put it: what Spillway tells itself comes by invocations alone",
+            "{} came over an event bus, where any principal may put events: Spillway's own payloads come by invocation only",
             quoted(detail_type)
         ))),
         (source, detail_type) => Ok(Parsed::Nothing(format!(

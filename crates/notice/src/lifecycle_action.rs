@@ -1,4 +1,4 @@
-//! What Auto Scaling's two lifecycle notices have in common: the instance, and the hook that waits for an answer.
+//! Common fields of Auto Scaling's two lifecycle notices: the instance, and the hook that waits for an answer.
 
 use serde::Deserialize;
 
@@ -21,11 +21,11 @@ pub(super) struct LifecycleDetail {
     pub(super) action: Option<String>,
 }
 
-/// The action by which a group gives an instance a new root volume.
+/// Action that replaces an instance's root volume.
 pub(super) const REPLACES_ROOT_VOLUME: &str = "ReplaceRootVolume";
 
 impl LifecycleDetail {
-    /// Anything may become of the instance: AWS has added an action or a destination.
+    /// An action or destination that AWS has added.
     pub(super) fn unknown(&self) -> Parsed {
         let named = |name: &Option<String>| name.as_deref().map_or_else(|| "none".to_owned(), quoted);
         let (action, destination) = (named(&self.action), named(&self.destination));
@@ -37,7 +37,7 @@ impl LifecycleDetail {
 
     pub(super) fn waits_for(self, kind: Kind) -> Parsed {
         let hook = Hook { group: self.group, name: self.name, token: self.token };
-        let said = ParsedNotice { hook: Some(hook), ..ParsedNotice::of(kind, Deadline::HeldByHook) };
-        Parsed::Of(Concerns::One(self.instance), said)
+        let parsed = ParsedNotice { hook: Some(hook), ..ParsedNotice::of(kind, Deadline::HeldByHook) };
+        Parsed::Of(Concerns::One(self.instance), parsed)
     }
 }

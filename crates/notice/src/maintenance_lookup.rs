@@ -1,4 +1,4 @@
-//! Maintenance lookup: a schedule of the stack asks for scheduled maintenance that no notice has brought.
+//! Maintenance lookup: the stack's schedule requests scheduled maintenance without a notice.
 
 use serde::Deserialize;
 
@@ -16,12 +16,12 @@ mod tests {
     use super::KEY;
 
     #[test]
-    fn lookup_is_read_by_its_only_key() {
+    fn lookup_is_the_only_key_of_its_payload() {
         assert_eq!(read(sample("maintenance-lookup"), &home()).unwrap(), Incoming::MaintenanceLookup);
         assert_eq!(
             read(json!({KEY: null}), &home()).unwrap_err().to_string(),
             "cannot read the notice: at spillway-maintenance-lookup: it is no JSON object"
         );
-        assert!(read(json!({KEY: {}, "source": "aws.ec2"}), &home()).is_err(), "an event with a key more");
+        assert!(read(json!({KEY: {}, "source": "aws.ec2"}), &home()).is_err(), "one key too many");
     }
 }

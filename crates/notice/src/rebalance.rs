@@ -1,5 +1,4 @@
-//! `EC2 Instance Rebalance Recommendation`: a spot instance is likelier than others to be interrupted. Nobody
-//! says when, nor that it will be.
+//! `EC2 Instance Rebalance Recommendation`: a spot instance is more likely than others to be interrupted, at no named time.
 
 use serde::Deserialize;
 
@@ -25,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recommendation_names_no_time() {
+    fn recommendation_has_no_deadline() {
         let read = notice(sample("rebalance-recommendation"));
         assert_eq!((read.kind, read.deadline), (Kind::Rebalance, Deadline::Open));
         assert_eq!(read.instance.as_str(), "i-1234567890abcdef0");

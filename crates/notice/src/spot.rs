@@ -8,8 +8,8 @@ use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNot
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
 
-/// EC2's promise (EC2 user guide, "Spot Instance interruption notices"). Hibernation begins at
-/// once, but its pods are frozen then, not ended, so the same window does no harm.
+/// Time from the notice to the interruption (EC2 user guide, "Spot Instance interruption notices"). Hibernation begins at once, but
+/// freezes the pods and does not end them.
 pub const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_instance_goes_two_minutes_after_the_notice_not_after_its_arrival() {
+    fn instance_goes_two_minutes_after_the_notices_time() {
         assert_eq!(
             notice(sample("spot-interruption")),
             Notice {
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_ec2_is_about_to_do_with_the_instance_it_has_two_minutes() {
+    fn every_instance_action_has_two_minutes() {
         let terminated = notice(sample("spot-interruption"));
         for action in ["stop", "hibernate", "evaporate"] {
             let mut event = sample("spot-interruption");
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_at_the_end_of_the_calendar_is_no_panic() {
+    fn time_at_the_end_of_the_calendar_does_not_panic() {
         let mut event = sample("spot-interruption");
         event["time"] = "9999-12-30T21:59:59Z".into();
         let read = notice(event);

@@ -1,5 +1,4 @@
-//! The undo check: with it a schedule asks whether a node that was taken out for a notice may be given back. It has that
-//! notice whole.
+//! Undo check: a schedule checks if a node that was drained for a notice may be uncordoned. It holds the whole notice.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,7 +7,7 @@ use crate::Notice;
 
 pub const KEY: &str = "spillway-undo-check";
 
-/// A notice for which a node was taken out, and how often it was looked whether that is over.
+/// A notice for which a node was drained, and the number of its checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoCheck {
     pub notice: Value,
@@ -37,7 +36,7 @@ mod tests {
     use super::KEY;
 
     #[test]
-    fn a_check_is_about_the_notice_that_it_has_and_counts() {
+    fn check_holds_its_notice_and_counts() {
         let mut event = sample("undo-check");
         let Incoming::UndoCheck { notice: of, check } = read(event.clone(), &home()).unwrap() else {
             panic!("not read")
@@ -50,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_cannot_be_read_is_told_with_its_place() {
+    fn unreadable_check_is_refused_with_its_path() {
         let refused = |field: &str, value: serde_json::Value| {
             let mut event = sample("undo-check");
             event[KEY][field] = value;
@@ -63,13 +62,9 @@ mod tests {
         );
         let mut foreign = sample("undo-check");
         foreign[KEY]["notice"]["account"] = json!("999999999999");
-        assert!(read(foreign, &home()).is_err(), "it is another account's");
-    }
-
-    #[test]
-    fn a_check_of_what_is_no_notice_is_not_handled() {
-        let mut event = sample("undo-check");
-        event[KEY]["notice"] = sample("undo-check");
-        assert!(read(event, &home()).is_err());
+        assert!(read(foreign, &home()).is_err(), "of another account");
+        let mut nested = sample("undo-check");
+        nested[KEY]["notice"] = sample("undo-check");
+        assert!(read(nested, &home()).is_err(), "no notice");
     }
 }

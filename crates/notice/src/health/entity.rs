@@ -1,4 +1,4 @@
-//! What an AWS Health event affects, as far as it is an instance.
+//! Affected entity of an AWS Health event, if it is an instance.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,7 +18,7 @@ struct Fields {
 }
 
 impl Entity {
-    /// Reads the entry that stands at `place`.
+    /// Reads the entry at `place`.
     pub(super) fn read(value: &Value, place: &str) -> Result<Self, NoticeError> {
         Ok(Self { fields: envelope::parse(value.clone(), place)?, whole: value.clone() })
     }
@@ -31,7 +31,7 @@ impl Entity {
         self.fields.status.as_deref() == Some("RESOLVED")
     }
 
-    /// The instance's id, or what stands in the place of one; `None` if it is anything else, a volume or a host.
+    /// The instance's id, valid or not. `None` for any other resource, such as a volume or a host.
     pub(super) fn instance(&self) -> Option<&str> {
         let value = self.fields.entity_value.as_str();
         let (kind, id) = match value.rsplit_once('/') {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instance_is_told_from_other_resources_in_an_arn_and_alone() {
+    fn instance_is_recognized_by_its_arn_or_its_id() {
         let instance = |value: &str| {
             let entity = Entity::read(&json!({"entityValue": value}), "here").unwrap();
             entity.instance().map(str::to_owned)
@@ -74,7 +74,7 @@ mod tests {
         ] {
             assert_eq!(instance(value), None, "{value}");
         }
-        // It begins like an instance, and is none: not for us to pass over.
+        // Malformed ids of instances: refused later, not skipped.
         for (value, id) in
             [("I-1234567890ABCDEF0", "I-1234567890ABCDEF0"), ("i-", "i-"), ("arn:aws:ec2:a:1:instance/x", "x")]
         {

@@ -1,7 +1,6 @@
-//! Maintenance that EC2 names and no notice has brought, as the AWS Health event that would have brought it.
+//! Maintenance that EC2 names without a notice, as the AWS Health event that would have announced it.
 //!
-//! The maintenance lookup finds it (`DescribeInstanceStatus`) and hands the event to the function. So one form of notice is read,
-//! whoever brought it.
+//! The maintenance lookup finds it (`DescribeInstanceStatus`) and hands the event to the function, which reads it like any notice.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -10,9 +9,9 @@ use super::super::continued::History;
 use super::super::{Home, InstanceId, Maintenance};
 use super::DETAIL_TYPE;
 
-/// What EC2 writes before the description of an event that is over. It keeps such an event for a week.
+/// EC2's prefixes of the description of an event that is over. EC2 keeps such an event for a week.
 const OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
-/// How far apart EC2 and AWS Health may say that one maintenance starts.
+/// Largest difference between EC2's and AWS Health's start of one maintenance.
 const APART: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub struct ScheduledEvent {
     /// EC2's id of the event. AWS Health has another.
     pub id: String,
     pub instance: InstanceId,
-    /// What happens: `instance-reboot`, `system-reboot`, `system-maintenance`, `instance-retirement` or `instance-stop`.
+    /// Kind of maintenance: `instance-reboot`, `system-reboot`, `system-maintenance`, `instance-retirement` or `instance-stop`.
     pub code: String,
     pub description: String,
     pub starts: Timestamp,
@@ -62,8 +61,8 @@ impl Maintenance {
         self.id.starts_with(FOUND)
     }
 
-    /// Whether the maintenance of that id is this one: the ids are the same, or one is of a maintenance of the same kind that was
-    /// found and starts within an hour.
+    /// Returns `true` if the id names this maintenance: the ids are equal, or the id is that of a found maintenance of the same kind
+    /// that starts within an hour.
     #[must_use]
     pub fn is(&self, id: &str) -> bool {
         self.id == id || self.found_ids().iter().any(|found| found == id)
@@ -79,7 +78,7 @@ impl Maintenance {
 
 const FOUND: &str = "found-";
 
-/// The id of a maintenance that was found: its kind, and the hour of its start.
+/// Id of a found maintenance: its kind, and the hour of its start.
 fn found_id(reboots: bool, starts: Timestamp) -> String {
     let kind = if reboots { "reboot" } else { "stop" };
     format!("{FOUND}{kind}-{}", starts.strftime("%Y%m%dT%H"))
@@ -106,7 +105,7 @@ mod tests {
         }
     }
 
-    /// What the function reads when the event is handed to it.
+    /// The notice that the function reads from the event.
     fn read(event: &ScheduledEvent) -> Notice {
         let payload = payload(continued::KEY, &event.as_notice(&home(), "2026-11-24T12:00:00Z".parse().unwrap()));
         match crate::read(serde_json::from_str(&payload).unwrap(), &home()).unwrap() {
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_read_as_the_maintenance_that_it_is() {
+    fn ec2s_event_is_read_as_maintenance() {
         for (code, reboots) in [
             ("instance-reboot", true),
             ("system-reboot", true),
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_and_its_notice_of_aws_health_are_one_maintenance() {
+    fn found_maintenance_equals_aws_healths() {
         let found = read(&event("system-reboot")).maintenance.unwrap();
         let of_health = |minutes: i64, reboots| Maintenance {
             id: "90353408594353983".to_owned(),
@@ -146,13 +145,13 @@ mod tests {
         for minutes in [-60, -1, 0, 1, 60] {
             assert!(of_health(minutes, true).is(&found.id), "{minutes}");
         }
-        assert!(!of_health(24 * 60, true).is(&found.id), "the next day's is another");
-        assert!(!of_health(0, false).is(&found.id), "a stop is another");
+        assert!(!of_health(24 * 60, true).is(&found.id), "the next day's");
+        assert!(!of_health(0, false).is(&found.id), "a stop");
         assert!(found.is_found() && !of_health(0, true).is_found());
     }
 
     #[test]
-    fn what_is_done_or_called_off_is_over() {
+    fn completed_or_canceled_event_is_over() {
         let described =
             |description: &str| ScheduledEvent { description: description.to_owned(), ..event("system-reboot") };
         assert!(described("[Completed] A maintenance").is_over() && described("[Canceled] A maintenance").is_over());

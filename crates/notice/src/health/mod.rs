@@ -1,7 +1,7 @@
-//! `AWS Health Event`: EC2 will reboot, stop or retire instances at a time that it names; and, in a later event,
-//! that this is over. All else that AWS Health tells is not ours.
+//! `AWS Health Event`: EC2 will reboot, stop or retire instances at a named time; or this is over. All other events of AWS Health
+//! are not handled.
 //!
-//! A long list comes in pages, each an event of its own with instances of its own: they need no putting together.
+//! A long list comes in pages, each an event with its own instances.
 
 mod entity;
 pub(super) mod found;
@@ -22,7 +22,7 @@ const REBOOT: &str = "REBOOT";
 
 pub(super) const DETAIL_TYPE: &str = "AWS Health Event";
 
-/// The fields that decide. What is optional here is missing in an older form, which AWS' documents still show.
+/// Fields that are read. Optional ones are missing in an older form, which AWS' documents still show.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HealthDetail {
@@ -51,7 +51,7 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
             let Date(starts) = detail.start_time.ok_or_else(|| unreadable("detail.startTime", "it is missing"))?;
             (Kind::Maintenance, Deadline::Hard(starts))
         }
-        // While it is open for others, it may be over for those that are resolved.
+        // The maintenance may be open for other instances, and over for the resolved ones.
         Some("open" | "upcoming" | "closed") | None => (Kind::MaintenanceOver, Deadline::Open),
         Some(other) => return Ok(Parsed::Nothing(format!("Spillway does not know the statusCode {}", quoted(other)))),
     };
@@ -66,7 +66,7 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 }
 
 impl HealthDetail {
-    /// Why it is no scheduled change of this account's instances in this Region.
+    /// Reason why the event is not about a scheduled change of this account's instances in this Region.
     fn is_not_ours(&self, envelope: &Envelope) -> Result<Option<String>, NoticeError> {
         let (account, region) = (envelope.account()?, envelope.region()?);
         let or = |given: &'_ Option<String>, handled: &str| given.clone().unwrap_or_else(|| handled.to_owned());
@@ -77,7 +77,7 @@ impl HealthDetail {
             // AWS Health sends a copy of each event to another Region,
             ("backupEvent", or(&self.backup_event, "false"), "false"),
             ("eventRegion", or(&self.event_region, region), region),
-            // and to the account that looks after an organization's.
+            // and to the organization's administrator account.
             ("affectedAccount", or(&self.affected_account, account), account),
         ] {
             if given != handled {
@@ -87,12 +87,12 @@ impl HealthDetail {
                 )));
             }
         }
-        // The end of a version's support, months ahead: its instances run on.
+        // The end of a version's support, months ahead, stops no instance.
         let of_a_version = self.event_type_code.ends_with("PLANNED_LIFECYCLE_EVENT");
         Ok(of_a_version.then(|| format!("{} takes no instance away", quoted(&self.event_type_code))))
     }
 
-    /// What it affects, as far as it is an instance, by its id.
+    /// Affected instances by their ids.
     fn instances(&self) -> Result<BTreeMap<String, Entity>, NoticeError> {
         let mut instances = BTreeMap::new();
         for (at, value) in self.affected_entities.iter().flatten().enumerate() {
@@ -104,8 +104,7 @@ impl HealthDetail {
         Ok(instances)
     }
 
-    /// What names the maintenance in all its events: `arn:aws:health:REGION::event/SERVICE/CODE/ID`, or without the
-    /// two in the middle.
+    /// Id of the maintenance in all its events: `arn:aws:health:REGION::event/SERVICE/CODE/ID`, or without the two in the middle.
     fn id(&self) -> Result<String, NoticeError> {
         match self.event_arn.rsplit_once('/') {
             Some((_, id)) if !id.is_empty() => Ok(id.to_owned()),

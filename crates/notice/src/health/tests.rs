@@ -1,4 +1,4 @@
-//! AWS Health events as they come, of every form that AWS documents.
+//! Tests: AWS Health events of every documented form.
 use serde_json::{Value, json};
 
 use super::super::tests::{continuation, home, notice, refused, sample, unhandled};
@@ -10,7 +10,7 @@ fn with(field: &str, value: impl Into<Value>) -> Value {
     event
 }
 
-/// The instances that an event of several names, and its kind.
+/// Kind and instances of an event of several.
 fn several(event: Value) -> (Kind, Vec<String>) {
     match read(event, &home()).unwrap() {
         Incoming::Several(several) => match several.instances {
@@ -21,79 +21,66 @@ fn several(event: Value) -> (Kind, Vec<String>) {
     }
 }
 
-fn starts(event: Value) -> String {
-    let Deadline::Hard(at) = notice(event).deadline else { panic!("no hard deadline") };
-    at.to_string()
-}
-
-#[test]
-fn the_instance_goes_when_the_change_starts() {
-    let read = notice(sample("health-scheduled-maintenance"));
-    assert_eq!((read.kind, read.instance.as_str()), (Kind::Maintenance, "i-1234567890abcdef0"));
-    assert_eq!(read.deadline, Deadline::Hard("2026-12-05T13:19:03Z".parse().unwrap()));
+/// Kind, deadline, reboot and id of an event's maintenance.
+fn maintenance(event: Value) -> (Kind, String, bool, String) {
+    let read = notice(event);
+    let Deadline::Hard(starts) = read.deadline else { panic!("no hard deadline") };
     let maintenance = read.maintenance.unwrap();
-    assert_eq!(maintenance.id, "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED_90353408594353983");
-    assert!(!maintenance.reboots);
+    (read.kind, starts.to_string(), maintenance.reboots, maintenance.id)
 }
 
 #[test]
-fn the_older_form_and_the_newer_mean_the_same() {
-    let older = notice(sample("health-scheduled-maintenance-older-form"));
-    assert_eq!((older.kind, older.instance.as_str()), (Kind::Maintenance, "i-1234567890abcdef0"));
-    assert_eq!(older.maintenance.unwrap().id, "AWS_EC2_INSTANCE_STOP_SCHEDULED_90353408594353980");
-    assert_eq!(older.deadline, Deadline::Hard("2026-12-05T05:01:10Z".parse().unwrap()));
+fn each_form_of_maintenance_has_its_start_and_its_id() {
+    for (name, starts, reboots, id) in [
+        (
+            "scheduled-maintenance",
+            "2026-12-05T13:19:03Z",
+            false,
+            "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED_90353408594353983",
+        ),
+        (
+            "scheduled-maintenance-older-form",
+            "2026-12-05T05:01:10Z",
+            false,
+            "AWS_EC2_INSTANCE_STOP_SCHEDULED_90353408594353980",
+        ),
+    ] {
+        let expected = (Kind::Maintenance, starts.to_owned(), reboots, id.to_owned());
+        assert_eq!(maintenance(sample(&format!("health-{name}"))), expected);
+    }
+}
+
+/// The category decides, so new codes need not be known.
+#[test]
+fn reboots_are_recognized_by_their_code() {
+    for (event, reboots) in [
+        (sample("health-scheduled-reboot"), true),
+        (sample("health-flexible-reboot"), true),
+        (sample("health-expedited-retirement"), false),
+        (with("eventTypeCode", "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED"), true),
+        (with("eventTypeCode", "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"), false),
+        (with("eventTypeCode", "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED"), false),
+    ] {
+        let (kind, _, is_reboot, _) = maintenance(event.clone());
+        assert_eq!((kind, is_reboot), (Kind::Maintenance, reboots), "{event}");
+    }
 }
 
 #[test]
-fn a_reboot_is_told_from_what_ends_the_instance() {
-    let reboots = |code: &str| notice(with("eventTypeCode", code)).maintenance.unwrap().reboots;
-    assert!(notice(sample("health-scheduled-reboot")).maintenance.unwrap().reboots);
-    assert!(reboots("AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED"));
-    assert!(!reboots("AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"));
-    assert!(!reboots("AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED"));
-}
-
-/// Codes that AWS has added: the category decides, so that none has to be known.
-#[test]
-fn an_expedited_retirement_and_a_flexible_reboot_are_maintenance_by_their_category() {
-    let retirement = notice(sample("health-expedited-retirement"));
-    assert_eq!(retirement.deadline, Deadline::Hard("2026-11-21T09:00:00Z".parse().unwrap()), "hours ahead, not weeks");
-    assert!(!retirement.maintenance.unwrap().reboots);
-    let reboot = notice(sample("health-flexible-reboot"));
-    assert_eq!((retirement.kind, reboot.kind), (Kind::Maintenance, Kind::Maintenance));
-    assert!(reboot.maintenance.unwrap().reboots);
-}
-
-/// EC2 names the reboots of its instances by themselves, and moves the others while they run.
-#[test]
-fn the_maintenance_of_a_dedicated_host_names_no_instance() {
-    assert_eq!(unhandled(sample("health-dedicated-host")), "it names no instance");
-}
-
-/// It stays: AWS takes no instance away.
-#[test]
-fn an_instance_with_a_degraded_drive_is_not_drained() {
-    let mut event = with("eventTypeCode", "AWS_EC2_INSTANCE_STORE_DRIVE_PERFORMANCE_DEGRADED");
-    event["detail"]["eventTypeCategory"] = "issue".into();
-    let why = "the eventTypeCategory of this AWS Health event is \"issue\", and Spillway handles \"scheduledChange\"";
-    assert_eq!(unhandled(event), why);
-}
-
-#[test]
-fn every_affected_instance_is_meant_once_and_each_page_has_its_own() {
+fn each_page_names_its_instances_once() {
     let (kind, first) = several(sample("health-scheduled-maintenance-page-1"));
     assert_eq!(kind, Kind::Maintenance);
     let all = ["i-1234567890abcdef0", "i-1234567890abcdef1", "i-1234567890abcdef9", "i-abcd1111"];
-    assert_eq!(first, all, "one is resolved, and has to know it");
+    assert_eq!(first, all, "a resolved one is called off");
     assert_eq!(notice(sample("health-scheduled-maintenance-page-2")).instance.as_str(), "i-1234567890abcdef2");
 }
 
 #[test]
-fn when_it_is_closed_it_is_over_for_all_its_instances() {
+fn closed_maintenance_is_over_for_all_instances() {
     let over = notice(sample("health-scheduled-maintenance-closed"));
     assert_eq!((over.kind, over.deadline), (Kind::MaintenanceOver, Deadline::Open));
     let announced = notice(sample("health-scheduled-maintenance"));
-    assert_eq!((&over.instance, over.maintenance), (&announced.instance, announced.maintenance), "it names the same");
+    assert_eq!((&over.instance, over.maintenance), (&announced.instance, announced.maintenance));
 
     let mut event = sample("health-scheduled-maintenance-page-1");
     event["detail"]["statusCode"] = "closed".into();
@@ -104,7 +91,7 @@ fn when_it_is_closed_it_is_over_for_all_its_instances() {
     assert_eq!((kind, instances.len()), (Kind::MaintenanceOver, 4));
 }
 
-/// The notices that the instances of an event of several get.
+/// Notices of the instances of an event of several.
 fn continued(event: Value) -> Vec<Value> {
     let Incoming::Several(several) = read(event, &home()).unwrap() else { panic!("not of several") };
     let Instances::Named(named) = &several.instances else { panic!("not named") };
@@ -113,7 +100,7 @@ fn continued(event: Value) -> Vec<Value> {
 }
 
 #[test]
-fn what_is_open_may_be_over_for_some() {
+fn open_maintenance_is_over_for_resolved_instances() {
     let resolved = |id: &str| json!({"entityValue": id, "status": "RESOLVED"});
     let one = notice(with("affectedEntities", json!([resolved("i-1234567890abcdef0")])));
     assert_eq!((one.kind, one.deadline), (Kind::MaintenanceOver, Deadline::Open));
@@ -126,13 +113,13 @@ fn what_is_open_may_be_over_for_some() {
 }
 
 #[test]
-fn an_upcoming_change_is_one() {
+fn unknown_status_is_not_handled() {
     assert_eq!(notice(with("statusCode", "upcoming")).kind, Kind::Maintenance);
     assert_eq!(unhandled(with("statusCode", "postponed")), "Spillway does not know the statusCode \"postponed\"");
 }
 
 #[test]
-fn what_is_no_scheduled_change_of_an_instance_here_is_not_handled() {
+fn unrelated_health_event_is_not_handled() {
     for (field, given, handled) in [
         ("service", "RDS", "EC2"),
         ("eventTypeCategory", "issue", "scheduledChange"),
@@ -146,27 +133,32 @@ fn what_is_no_scheduled_change_of_an_instance_here_is_not_handled() {
         let why = format!("the {field} of this AWS Health event is {given:?}, and Spillway handles {handled:?}");
         assert_eq!(unhandled(with(field, given)), why);
     }
+    assert_eq!(
+        unhandled(sample("health-dedicated-host")),
+        "it names no instance",
+        "EC2 reports its instances' reboots"
+    );
     let why = "\"AWS_EC2_PLANNED_LIFECYCLE_EVENT\" takes no instance away";
     assert_eq!(unhandled(with("eventTypeCode", "AWS_EC2_PLANNED_LIFECYCLE_EVENT")), why);
 }
 
 #[test]
-fn the_copy_that_a_backup_region_gets_is_ignored_there_and_not_refused() {
+fn copy_in_a_backup_region_is_ignored_and_not_refused() {
     let mut copy = with("backupEvent", "true");
     copy["region"] = "us-west-2".into();
     assert!(unhandled(copy).starts_with("the backupEvent of this AWS Health event is \"true\""));
-    // Without that field, its Region tells.
+    // Without the field, its Region decides.
     let mut copy = with("backupEvent", Value::Null);
     copy["region"] = "us-west-2".into();
     assert!(unhandled(copy).starts_with("the eventRegion of this AWS Health event is \"us-east-1\""));
-    // An event of another Region that a rule has routed here is refused, as every notice is.
+    // An event of another Region that a rule routes here is refused like any notice.
     let mut routed = with("eventRegion", "us-west-2");
     routed["region"] = "us-west-2".into();
     assert!(matches!(read(routed, &home()), Err(NoticeError::Foreign { .. })));
 }
 
 #[test]
-fn what_is_no_instance_is_passed_over() {
+fn other_entities_are_skipped() {
     let event = with(
         "affectedEntities",
         json!([
@@ -185,33 +177,29 @@ fn what_is_no_instance_is_passed_over() {
 }
 
 #[test]
-fn what_begins_like_an_instance_and_is_none_fails_by_itself() {
+fn malformed_instance_fails_alone() {
     let why = "cannot read the notice: at detail.affectedEntities[].entityValue: \"i-123\" is no instance id";
     assert_eq!(refused(with("affectedEntities", json!([{"entityValue": "i-123"}]))), why);
-    // Among others it is handed on like them, and the others go on.
+    // Among others it is handed on like them.
     let entities = json!([{"entityValue": "i-123"}, {"entityValue": "i-1234567890abcdef0"}]);
     assert_eq!(several(with("affectedEntities", entities.clone())).1, ["i-123", "i-1234567890abcdef0"]);
     let each = continued(with("affectedEntities", entities));
     assert_eq!(refused(each[0].clone()), "cannot read the notice: at instance: \"i-123\" is no instance id");
     assert_eq!(notice(each[1].clone()).instance.as_str(), "i-1234567890abcdef0");
-    assert!(!each[1].to_string().contains("i-123\""), "each gets its own entry of the list alone");
+    assert!(!each[1].to_string().contains("i-123\""), "each continuation has only its own entry");
 }
 
 #[test]
-fn its_date_is_read_in_every_form_and_named_when_it_is_none() {
-    assert_eq!(starts(with("startTime", "Sun, 6 Dec 2026 05:01:10 GMT")), "2026-12-06T05:01:10Z");
-    assert_eq!(starts(with("startTime", "2026-12-06T05:01:10Z")), "2026-12-06T05:01:10Z");
+fn start_is_required_only_of_open_maintenance() {
     let place = "cannot read the notice: at detail.startTime";
-    assert_eq!(refused(with("startTime", "some day")), format!("{place}: \"some day\" is no date"));
     assert_eq!(refused(with("startTime", Value::Null)), format!("{place}: it is missing"));
-    // When it is over, it is not asked for.
     let mut closed = sample("health-scheduled-maintenance-closed");
     closed["detail"].as_object_mut().unwrap().remove("startTime");
     notice(closed);
 }
 
 #[test]
-fn an_event_without_a_name_is_not_taken_for_another() {
+fn event_without_an_id_is_refused() {
     for arn in ["", "arn:aws:health:us-east-1::event", "arn:aws:health:us-east-1::event/"] {
         let why = format!("cannot read the notice: at detail.eventArn: {arn:?} is no event's");
         assert_eq!(refused(with("eventArn", arn)), why);
@@ -219,7 +207,7 @@ fn an_event_without_a_name_is_not_taken_for_another() {
 }
 
 #[test]
-fn maintenance_that_should_have_begun_has_no_deadline_that_anybody_knows() {
+fn started_maintenance_has_an_unknown_deadline() {
     let read = notice(sample("health-scheduled-maintenance"));
     let Deadline::Hard(starts) = read.deadline else { panic!("no hard deadline") };
     let before = starts - jiff::SignedDuration::from_secs(1);

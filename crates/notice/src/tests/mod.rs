@@ -1,4 +1,4 @@
-//! What every kind of notice has in common, and the samples that the tests of each kind read.
+//! Tests of all kinds of notice, and their samples.
 
 mod bad_input;
 
@@ -6,102 +6,83 @@ use serde_json::json;
 
 use super::*;
 
-/// What a notice means for its one instance.
+/// The notice about one instance.
 pub(crate) fn notice(event: Value) -> Notice {
     match read(event, &home()).unwrap() {
         Incoming::Notice { notice, .. } => notice,
-        other => panic!("it is not about one instance: {other:?}"),
+        other => panic!("not about one instance: {other:?}"),
     }
 }
 
-/// Why a notice is not handled.
+/// The reason not to handle a notice.
 pub(crate) fn unhandled(event: Value) -> String {
     match read(event, &home()).unwrap() {
         Incoming::Unhandled { why, .. } => why,
-        other => panic!("it is handled: {other:?}"),
+        other => panic!("handled: {other:?}"),
     }
 }
 
-/// Why a notice cannot be read.
+/// The error about an unreadable notice.
 pub(crate) fn refused(event: Value) -> String {
     read(event, &home()).unwrap_err().to_string()
 }
 
-/// Where the samples come from.
+/// Account and Region of the samples.
 pub(crate) fn home() -> Home {
     Home::of_function("arn:aws:lambda:us-east-1:123456789012:function:spillway")
 }
 
-/// The event that brings a history back.
+/// The payload that continues a history.
 pub(crate) fn continuation(history: &History) -> Value {
     serde_json::from_str(&payload(continued::KEY, history)).unwrap()
 }
 
-/// Reads one of the samples that the documents, the demo and the tests share.
+/// Sample in `events/`.
 pub(crate) fn sample(name: &str) -> Value {
     let path = format!("{}/../../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Whether an event asks for the doctor: it is no notice.
-pub(crate) fn asks_for_the_doctor(event: &Value) -> bool {
-    let asking = ["Spillway Doctor", "CloudFormation Stack Status Change"];
-    asking.iter().any(|what| event["detail-type"] == *what)
+/// Samples in `events/` that are notices, by their names.
+pub(crate) fn notice_samples() -> impl Iterator<Item = (String, Value)> {
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../events")).unwrap();
+    let names = folder.map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned());
+    let samples = names.map(|name| (name.clone(), sample(&name)));
+    let of_the_doctor = ["Spillway Doctor", "CloudFormation Stack Status Change"];
+    samples.filter(move |(_, event)| !of_the_doctor.iter().any(|detail_type| event["detail-type"] == *detail_type))
 }
 
 #[test]
-fn every_sample_in_events_is_read() {
-    let folder = format!("{}/../../events", env!("CARGO_MANIFEST_DIR"));
-    let mut seen = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        if !asks_for_the_doctor(&event) {
-            let is_handled = !matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. });
-            assert_eq!(is_handled, !path.ends_with("health-dedicated-host.json"), "{}", path.display());
-            seen += 1;
-        }
+fn every_sample_is_read() {
+    for (name, event) in notice_samples() {
+        let is_handled = !matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. });
+        assert_eq!(is_handled, name != "health-dedicated-host", "{name}");
     }
-    assert!(seen >= 20, "the samples are gone");
+    assert!(notice_samples().count() >= 20, "samples are missing");
 }
 
+/// Any principal that may put events on the bus can write such an event.
 #[test]
-fn a_notice_of_another_kind_is_not_handled_and_is_no_error() {
-    let mut event = sample("spot-interruption");
-    event["detail-type"] = "EC2 Fleet Instance Change".into();
-    let Incoming::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
-    assert_eq!(why, "Spillway does not handle the notice \"EC2 Fleet Instance Change\" of \"aws.ec2\"");
-}
-
-#[test]
-fn only_aws_own_notices_are_read() {
-    let mut event = sample("spot-interruption");
-    event["source"] = "my.tool".into();
-    assert!(matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }));
-}
-
-/// Whoever may put events on the bus, or has a rule of another's lead to the function, writes such an event.
-#[test]
-fn what_looks_like_our_own_and_came_over_a_bus_is_refused() {
+fn own_payload_from_an_event_bus_is_refused() {
     for (name, key) in [("drain-continuation", continued::KEY), ("undo-check", undo_check::KEY)] {
         let mut forged = sample("spot-interruption");
         forged["source"] = SOURCE.into();
         forged["detail-type"] = "Spillway Drain Continuation".into();
         forged["detail"] = sample(name)[key].clone();
-        let why = "\"Spillway Drain Continuation\" came over an event bus, where anybody may have put it: what Spillway tells \
-                   itself comes by invocations alone";
+        let why = "\"Spillway Drain Continuation\" came over an event bus, where any principal may put events: Spillway's own \
+                   payloads come by invocation only";
         assert_eq!(unhandled(forged.clone()), why);
-        // Nor does it help to have our key beside what EventBridge writes.
+        // Our key beside EventBridge's does not help.
         forged[key] = sample(name)[key].clone();
         assert_eq!(unhandled(forged), why);
         let mut genuine = sample(name);
         genuine["source"] = SOURCE.into();
-        assert!(read(genuine, &home()).is_err(), "a key too many");
+        assert!(read(genuine, &home()).is_err(), "one key too many");
     }
 }
 
 #[test]
-fn payload_that_is_no_event_is_refused_and_quoted() {
+fn payload_without_an_event_is_refused_and_quoted() {
     let continuation = sample("drain-continuation").to_string();
     let message = sample("terminate-lifecycle-action")["detail"].clone();
     let queue = "arn:aws:sqs:us-east-1:999999999999:theirs";
@@ -130,7 +111,7 @@ fn payload_that_is_no_event_is_refused_and_quoted() {
 }
 
 #[test]
-fn a_notice_from_another_account_or_region_is_refused() {
+fn notice_of_another_account_or_region_is_refused() {
     let refused = |key: &str, value: &str| {
         let mut event = sample("spot-interruption");
         event[key] = value.into();

@@ -32,7 +32,7 @@ async fn what_looks_like_the_functions_own_passes_no_rule_and_is_refused_if_it_r
 
             let (ending, reason) = ended(&outcome);
             assert_eq!(ending, "ignored", "{outcome:#?}");
-            let why = format!("\"{detail_type}\" came over an event bus, where anybody may have put it");
+            let why = format!("\"{detail_type}\" came over an event bus, where any principal may put events");
             assert!(reason.starts_with(&why), "{reason}");
         }
     }

@@ -1,18 +1,18 @@
-//! Each field of each sample, spoilt in each way by itself.
+//! Tests: each field of each sample, malformed in many ways.
 
 use serde_json::{Value, json};
 
 use super::{SAMPLES, examine, fields};
 use crate::NoticeError;
 
-/// In front of a key, these vanish from the event's text: an object holds a key once, its text may hold it twice.
+/// Markers of a key that are removed from the event's text: the text may hold a key twice, an object cannot.
 const BEFORE: &str = "\u{1}";
 const AFTER: &str = "\u{e000}";
 
-/// Has each field of each sample spoilt, by what it is in and its key; what cannot be read then must name it.
+/// Changes each field of each sample by its parent and its key. A field that becomes unreadable must be named.
 fn each(spoil: impl Fn(&mut Value, &str)) {
     for (name, sample) in SAMPLES.iter() {
-        // Without the key of what the function tells itself it is nothing of that.
+        // A payload of the function's own is recognized by its key.
         for (at, key) in fields(sample).into_iter().filter(|(_, key)| !key.starts_with("spillway-")) {
             let mut event = sample.clone();
             spoil(event.pointer_mut(&at).unwrap(), &key);
@@ -20,7 +20,7 @@ fn each(spoil: impl Fn(&mut Value, &str)) {
             match examine(&serde_json::from_str(&text).unwrap()) {
                 Ok(_) => {}
                 Err(NoticeError::Field { path, why }) => {
-                    // An entry of a list goes by the list's name.
+                    // The path of a list's entry has the list's name.
                     let is_entry = key.bytes().all(|b| b.is_ascii_digit());
                     let field = if is_entry { at.rsplit('/').next().unwrap() } else { &key };
                     assert!(path.contains(field) || why.contains(field), "{name}{at}/{key}: at {path}: {why}");
@@ -36,51 +36,36 @@ fn each(spoil: impl Fn(&mut Value, &str)) {
     }
 }
 
-/// Puts another value in the place of a field's.
+/// Replaces a field's value.
 fn set(parent: &mut Value, key: &str, to: Value) {
     match parent {
         Value::Object(fields) => fields[key] = to,
         Value::Array(items) => items[key.parse::<usize>().unwrap()] = to,
-        _ => unreachable!("it has fields"),
+        _ => unreachable!("a parent has fields"),
     }
 }
 
 #[test]
-fn missing() {
+fn missing_field() {
     each(|parent, key| match parent {
         Value::Object(fields) => drop(fields.remove(key)),
         Value::Array(items) => drop(items.remove(key.parse().unwrap())),
-        _ => unreachable!("it has fields"),
+        _ => unreachable!("a parent has fields"),
     });
 }
 
 #[test]
-fn null() {
-    each(|parent, key| set(parent, key, Value::Null));
-}
-
-#[test]
-fn of_another_type() {
-    for other in
-        [json!(true), json!(-1), json!(1e300), json!(""), json!("x"), json!([]), json!({}), json!([[{"a": []}]])]
-    {
+fn field_with_another_value() {
+    let deep = (0..50).fold(json!("i-1234567890abcdef0"), |deep, _| json!({ "detail": [deep] }));
+    let huge = [json!("i-".repeat(1_000)), json!(vec!["i-1234567890abcdef0"; 200]), deep];
+    let odd = [json!(null), json!(true), json!(-1), json!(1e300), json!(""), json!("x"), json!([]), json!({})];
+    for other in odd.into_iter().chain(huge).chain([json!([[{"a": []}]]), json!("i-0fedcba9876543210")]) {
         each(|parent, key| set(parent, key, other.clone()));
     }
 }
 
 #[test]
-fn huge() {
-    let mut deep = json!("i-1234567890abcdef0");
-    for _ in 0..50 {
-        deep = json!({ "detail": [deep] });
-    }
-    for huge in [json!("i-".repeat(1_000)), json!(vec!["i-1234567890abcdef0"; 200]), deep] {
-        each(|parent, key| set(parent, key, huge.clone()));
-    }
-}
-
-#[test]
-fn in_another_case() {
+fn field_in_another_case() {
     each(|parent, key| {
         if let Some(fields) = parent.as_object_mut() {
             let value = fields.remove(key).unwrap();
@@ -101,7 +86,7 @@ fn in_another_case() {
 }
 
 #[test]
-fn twice() {
+fn field_that_occurs_twice() {
     for marker in [BEFORE, AFTER] {
         for other in [json!(null), json!("i-0fedcba9876543210"), json!({}), json!([7])] {
             each(|parent, key| {
@@ -111,9 +96,4 @@ fn twice() {
             });
         }
     }
-}
-
-#[test]
-fn of_another_instance() {
-    each(|parent, key| set(parent, key, json!("i-0fedcba9876543210")));
 }
