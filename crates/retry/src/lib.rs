@@ -1,31 +1,32 @@
-//! Trying again until something succeeds or its time is up: the one loop for calls to AWS, to the API server and to webhooks.
+//! Retries until success or a deadline: the only loop for calls to AWS, to the API server and to webhooks.
 //!
-//! Lambda and SQS try again too, but only after a minute or more, too late for a spot notice. So a failure that may pass is
-//! tried again here. One that is final ends the loop at once.
+//! Lambda and SQS retry too, but only after a minute or more, too late for a spot notice. A transient failure is retried here, and
+//! a permanent one ends the loop at once.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// The first pause: a spot notice leaves two minutes.
+/// First pause: a spot notice leaves two minutes.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest pause: a service that is back should not find that seconds of two minutes are slept through.
+/// Longest pause: a service that is back should not be left idle for seconds of two minutes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The first pause of who is throttled: EC2 gives back 20 calls a second to all who wait for one.
+/// First pause of a throttled caller: EC2 returns 20 calls a second to all callers.
 const FIRST_WHEN_THROTTLED: Duration = Duration::from_secs(1);
-/// Their longest pause: the last of a storm waits this much longer than the calls take to come back.
+/// Longest pause of a throttled caller: the last of a storm waits that much longer than the calls take to return.
 const LONGEST_WHEN_THROTTLED: Duration = Duration::from_secs(4);
 
-/// An error that says whether the same attempt may succeed a moment later.
+/// An error that may be transient.
 pub trait Transient {
+    /// Returns `true` if the same call may succeed a moment later.
     fn is_transient(&self) -> bool;
 
-    /// Whether the other side has had too many calls. Others may wait for it too.
+    /// Returns `true` if the service had too many calls, perhaps of other callers too.
     fn is_throttled(&self) -> bool {
         false
     }
 
-    /// How long the other side asks us to wait before the next attempt.
+    /// Least pause that the service demands.
     fn retry_after(&self) -> Option<Duration> {
         None
     }
@@ -38,7 +39,7 @@ pub enum Stopped<E> {
 }
 
 impl<E> Stopped<E> {
-    /// The last attempt's error, or this one if the time was up.
+    /// The last attempt's error, or `time_up` if none has failed.
     pub fn error_or(self, time_up: E) -> E {
         match self {
             Self::Failed(error) => error,
@@ -47,7 +48,7 @@ impl<E> Stopped<E> {
     }
 }
 
-/// Tries until it succeeds, fails for good, or `end` is here; `retrying` hears of each failure that is tried again.
+/// Retries until success, a permanent failure, or `end`; `retrying` gets each failure that is retried.
 pub fn until<T, E: Transient>(
     end: Instant,
     attempt: impl AsyncFnMut() -> Result<T, E>,
@@ -60,7 +61,7 @@ pub fn until<T, E: Transient>(
     attempts(end, move |error| Some(pause(error)), attempt, retrying)
 }
 
-/// Like [`until`], but with these pauses between the attempts. When they are used up, the next failure is the last one.
+/// Retries like [`until`], but with the given pauses. After the last pause any failure is permanent.
 pub fn with_pauses<T, E: Transient>(
     end: Instant,
     pauses: impl IntoIterator<Item = Duration>,
@@ -95,19 +96,19 @@ async fn attempts<T, E: Transient>(
     }
 }
 
-/// A pause of at most this length, by chance: five hundred functions that were refused together do not come back together
-/// ("full jitter"; AWS Architecture Blog, "Exponential Backoff And Jitter").
+/// Random pause up to a length, so that five hundred functions that failed together do not retry together ("full jitter"; AWS
+/// Architecture Blog, "Exponential Backoff And Jitter").
 #[must_use]
 pub fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(fastrand::f64())
 }
 
-/// A pause of half this length at least. Who is throttled comes back too early by a shorter one.
+/// Random pause of at least half a length: a throttled caller returns too early after a shorter one.
 fn half_jittered(longest: Duration) -> Duration {
     longest / 2 + jittered(longest / 2)
 }
 
-/// The longest pauses between attempts: each twice the one before, up to a limit.
+/// Lengths of pauses: each twice the one before, up to a limit.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     next: Duration,
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_for_a_while_is_tried_again_until_it_succeeds() {
+    async fn transient_failure_is_retried_until_success() {
         let mut attempts = 0;
         let done = until(
             in_seconds(60),
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_refused_for_good_is_not_tried_again() {
+    async fn permanent_failure_is_not_retried() {
         let mut attempts = 0;
         let refuse = async || {
             attempts += 1;
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_keeps_failing_ends_with_its_time_and_its_last_error() {
+    async fn retries_end_with_the_time_and_the_last_error() {
         let end = in_seconds(60);
         let failing = until(end, || ready(Err::<(), _>(Refusal::Busy)), |_| ());
         assert_eq!(failing.await, Err(Stopped::Failed(Refusal::Busy)));
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_hangs_is_given_up_when_its_time_is_over_and_says_what_was_wrong_before() {
+    async fn hanging_attempt_ends_with_the_time() {
         let end = in_seconds(5);
         assert_eq!(until(end, pending::<Result<(), Refusal>>, |_| ()).await, Err(Stopped::TimeUp));
         assert_eq!(Instant::now(), end);
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn when_the_pauses_are_used_up_the_failure_is_the_last_one() {
+    async fn last_pause_ends_the_retries() {
         let (begin, pauses) = (Instant::now(), [1, 2].map(Duration::from_secs));
         let mut attempts = 0;
         let busy = async || {
@@ -231,14 +232,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_that_the_other_side_asks_for_makes_none_shorter() {
+    async fn retry_after_only_lengthens_a_pause() {
         let (begin, pauses) = (Instant::now(), [1, 2].map(Duration::from_secs));
         let mut answers = vec![Ok(()), Err(Refusal::BusyFor(0)), Err(Refusal::BusyFor(10))];
         let done = with_pauses(in_seconds(60), pauses, async || answers.pop().unwrap(), |_| ()).await;
         assert_eq!((done, begin.elapsed()), (Ok(()), Duration::from_secs(10 + 2)));
     }
 
-    /// EC2's bucket of an account, which gives back so many calls a second.
+    /// EC2's token bucket of an account, refilled at a constant rate.
     struct Bucket {
         left: f64,
         most: f64,
@@ -260,10 +261,10 @@ mod tests {
         }
     }
 
-    /// EC2's limit, and what it may count unpaged calls against. A caller by itself cannot know how many there are: with 400 of
-    /// 500 throttled at first, 900 calls are the least.
+    /// EC2's limit, and its possible limit for unpaged calls. A caller cannot know the number of callers: with 400 of 500 throttled
+    /// at first, 900 calls are the least.
     #[tokio::test(start_paused = true)]
-    async fn a_storm_that_is_throttled_asks_few_times_and_ends_when_the_calls_are_back() {
+    async fn throttled_storm_ends_soon_and_with_few_calls() {
         for (most, per_second, calls_each) in [(100.0, 20.0, 6), (50.0, 10.0, 11)] {
             let begin = Instant::now();
             let bucket = RefCell::new(Bucket { left: most, most, per_second, at: begin, calls: 0 });
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_failed_together_do_not_come_back_together() {
+    fn jitter_spreads_the_pauses() {
         let pauses: Vec<_> = (0..100).map(|_| jittered(Duration::from_secs(2))).collect();
         assert!(pauses.iter().all(|pause| *pause < Duration::from_secs(2)));
         let soon = pauses.iter().filter(|pause| **pause < Duration::from_secs(1)).count();

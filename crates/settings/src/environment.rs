@@ -1,34 +1,34 @@
-//! Reads the settings from the environment: every problem is noted, and reading goes on.
+//! Reads settings from the environment, and collects all problems.
 
 use std::fmt;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// What each setting's name begins with.
+/// Prefix of each setting's name.
 pub const PREFIX: &str = "SPILLWAY_";
 
-/// One setting, as the documents and the template show it.
+/// A setting, as the documents and the template show it.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// The environment variable.
+    /// Name of the environment variable.
     pub name: &'static str,
-    /// The value when it is unset or empty.
+    /// Value if the variable is unset or empty.
     pub default: &'static str,
-    /// The values it takes, in words.
+    /// Accepted values, for people.
     pub accepted: &'static str,
-    /// What it is for, in words.
+    /// Purpose, for people.
     pub meaning: &'static str,
 }
 
 impl Setting {
-    /// The template's parameter that sets it: `SPILLWAY_DRY_RUN` by `DryRun`.
+    /// Name of the template's parameter: `DryRun` for `SPILLWAY_DRY_RUN`.
     #[must_use]
     pub fn parameter(&self) -> String {
         let words = self.name.trim_start_matches(PREFIX).split('_');
         words.map(|word| word[..1].to_owned() + &word[1..].to_lowercase()).collect()
     }
 
-    /// Its row in `docs/settings.md`.
+    /// Row in `docs/settings.md`.
     #[must_use]
     pub fn row(&self) -> String {
         let Self { name, default, accepted, meaning } = self;
@@ -37,7 +37,7 @@ impl Setting {
     }
 }
 
-/// Everything that is wrong with the environment.
+/// All problems of the environment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct SettingsError(Vec<String>);
 
@@ -47,21 +47,20 @@ impl fmt::Display for SettingsError {
     }
 }
 
-/// Reads settings one by one.
 #[derive(Debug)]
 pub struct Reader {
-    /// Some hold secrets.
+    /// Some values are secrets.
     variables: Vec<(String, SecretString)>,
-    /// The settings whose value is not accepted.
+    /// Settings with a refused value.
     refused: Vec<&'static str>,
     problems: Vec<String>,
-    /// The variables of ours that are not known.
+    /// Variables with our prefix that are not known.
     unknown: Vec<String>,
 }
 
 impl Reader {
-    /// Reads from variables of the environment; those that are not ours are passed over. One of ours that is not known is
-    /// no problem: Lambda changes code and variables in two steps, so that for a moment one of them is another version's.
+    /// Takes the variables with our prefix. An unknown one is no problem: Lambda changes code and variables in two steps, so for a
+    /// moment one of them is another version's.
     pub fn new(variables: impl Iterator<Item = (String, String)>, known: &[Setting]) -> Self {
         let variables: Vec<(String, SecretString)> =
             variables.filter(|(name, _)| name.starts_with(PREFIX)).map(|(name, value)| (name, value.into())).collect();
@@ -71,18 +70,18 @@ impl Reader {
         Self { variables, refused: Vec::new(), problems: Vec::new(), unknown }
     }
 
-    /// The variables of ours that this version does not know.
+    /// Variables with our prefix that this version does not know.
     #[must_use]
     pub fn unknown(&self) -> &[String] {
         &self.unknown
     }
 
-    /// A value that is not accepted is noted, and the default stands in so that reading goes on.
+    /// Reads a setting. A refused value is noted, and the default takes its place.
     pub fn read<T>(&mut self, setting: Setting, parse: fn(&str) -> Option<T>) -> T {
-        self.read_or_explain(setting, |value| parse(value).ok_or_else(|| shown(value)))
+        self.read_or_explain(setting, |value| parse(value).ok_or_else(|| describe(value)))
     }
 
-    /// The same for a value that may be a secret, or too long for a line of the log: `parse` says what is wrong with it.
+    /// Reads a setting that may be a secret, or too long for a log line: `parse` returns the problem.
     pub fn read_or_explain<T>(&mut self, setting: Setting, parse: impl Fn(&str) -> Result<T, String>) -> T {
         let given = self.variables.iter().find(|(name, _)| name == setting.name);
         if let Some((_, value)) = given
@@ -94,10 +93,10 @@ impl Reader {
             }
             self.refused.push(setting.name);
         }
-        parse(setting.default).expect("a default is accepted, which a test checks")
+        parse(setting.default).expect("a test parses each default")
     }
 
-    /// Notes that two settings contradict each other; a value that is refused by itself does not.
+    /// Notes that two settings contradict each other, unless one of them is refused already.
     pub fn contradict(&mut self, settings: [(Setting, String); 2], why: &str) {
         let [(one, its), (other, others)] = settings;
         if ![one.name, other.name].iter().any(|name| self.refused.contains(name)) {
@@ -105,7 +104,7 @@ impl Reader {
         }
     }
 
-    /// What was read, or every problem there was with it. The log has a warning of each variable that is not known.
+    /// Returns the settings or all problems, and logs a warning for each unknown variable.
     pub fn finish<T>(self, settings: T) -> Result<T, SettingsError> {
         for name in &self.unknown {
             tracing::warn!(
@@ -116,8 +115,8 @@ impl Reader {
     }
 }
 
-/// A value that is not accepted, as people are told of it. An address in the wrong place may be a webhook's, a secret.
+/// Describes a refused value. An address in the wrong place may be a webhook's, which is a secret.
 #[must_use]
-pub fn shown(value: &str) -> String {
+pub fn describe(value: &str) -> String {
     if value.contains("://") { "is an address".to_owned() } else { format!("is {value:?}") }
 }

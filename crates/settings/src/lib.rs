@@ -1,9 +1,9 @@
-//! The settings: environment variables, read and checked once, every problem reported at once.
+//! Settings: environment variables, read and checked once, with all problems reported at once.
 //!
 //! * `environment`: reads variables, also for the announce function
-//! * `table`: every setting with its default, as the documents and the template show it
-//! * `values`: what their values mean
-//! * `selector`: a label selector as kubectl takes it
+//! * `table`: all settings with their defaults, as the documents and the template show them
+//! * `values`: types of their values
+//! * `selector`: label selector in kubectl's format
 
 pub mod environment;
 mod selector;
@@ -24,46 +24,47 @@ pub use values::{
     TaintNames, Taints,
 };
 
-/// Everything that the person who deploys can choose.
+/// All settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The notices that drain a node, and those that only cordon it; the others are ignored.
+    /// Notices that drain a node. Notices in neither list are ignored.
     pub drain_on: Vec<NoticeFamily>,
+    /// Notices that only cordon a node.
     pub cordon_on: Vec<NoticeFamily>,
-    /// The answer to a launch hook whose node never was Ready; absent: launch hooks are left to others.
+    /// Answer to a launch hook whose node never became Ready; absent: launch hooks are not ours.
     pub launch: Option<LifecycleResult>,
-    /// What becomes of nodes that have another owner.
+    /// Treatment of nodes with another owner.
     pub managed_node_groups: ManagedNodeGroups,
     pub karpenter: KarpenterNodes,
-    /// The clusters whose nodes are acted on; empty: all.
+    /// Clusters whose nodes are handled; empty: all.
     pub clusters: Vec<String>,
-    /// The tag that an instance or its group must have.
+    /// Tag that an instance or its group must have.
     pub managed_tag: Option<ManagedTag>,
-    /// The labels that a node must have.
+    /// Labels that a node must have.
     pub node_selector: Selector,
-    /// The hooks that are ours.
+    /// Names of our lifecycle hooks.
     pub hooks: Vec<String>,
-    /// The tag of the groups whose hooks the role may touch; absent: all groups'.
+    /// Tag of the groups whose hooks the role may complete; absent: all groups.
     pub hook_group_tag: Option<GroupTag>,
-    /// The answer to a hook whose instance is in no cluster or in one we may not enter.
+    /// Answer to a hook whose instance is in no cluster, or in one that denies access.
     pub hooks_without_node: Option<LifecycleResult>,
-    /// How long a hook may be held, from its notice.
+    /// Longest time for which a hook may be held, from its notice.
     pub hook_max_wait: Duration,
-    /// How long before scheduled maintenance its drain begins.
+    /// Time before scheduled maintenance at which its drain begins.
     pub maintenance_lead: Duration,
-    /// Which taints a node gets.
+    /// Taints of drained nodes.
     pub taints: Taints,
-    /// What load balancers are told of the node, and whether a hook waits for them.
+    /// Exclusion of drained nodes from load balancers.
     pub load_balancers: LoadBalancers,
-    /// Whether Kubernetes events on the node and its pods describe a drain.
+    /// Kubernetes events on the node and its pods describe the drain.
     pub node_events: bool,
-    /// Whether to touch nothing.
+    /// Dry run: the node, its pods and its hook stay unchanged.
     pub dry_run: bool,
-    /// Where what is done later is kept; absent when the template did not say.
+    /// Place of later work; absent without the template.
     pub schedules: Option<Schedules>,
-    /// The name of the stack that the function is of; empty when the template did not say.
+    /// Name of the function's stack; empty without the template.
     pub stack: String,
-    /// The URL of the queue for messages about drains; absent when nobody is notified.
+    /// URL of the queue for messages about drains; absent without recipients.
     pub announcements: Option<String>,
     /// Refused values and contradictions. Each setting in question has its default, and no notice is handled.
     pub wrong: Option<SettingsError>,
@@ -72,7 +73,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings from environment variables; those that are not ours are passed over.
+    /// Reads the settings from environment variables with our prefix.
     #[must_use]
     pub fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Self {
         let mut reader = Reader::new(variables, &table::known());
@@ -105,7 +106,7 @@ impl Settings {
         settings
     }
 
-    /// Each value may be good by itself, and two of them still make no sense together.
+    /// Reports pairs of values that contradict each other.
     fn report_contradictions(&self, reader: &mut Reader) {
         let list = |families: &[NoticeFamily]| families.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(",");
         for family in self.drain_on.iter().filter(|family| self.cordon_on.contains(family)) {
@@ -114,7 +115,7 @@ impl Settings {
         }
     }
 
-    /// What such notices do.
+    /// Treatment of such notices.
     #[must_use]
     pub fn policy(&self, family: NoticeFamily) -> Policy {
         if self.drain_on.contains(&family) {

@@ -1,8 +1,8 @@
-//! Every setting, as the documents and the template show it.
+//! All settings, as the documents and the template show them.
 
 use crate::environment::Setting;
 
-/// The default of a list or a name that means: no restriction.
+/// Default of a list or a name: no restriction.
 const NONE: &str = "";
 
 pub(crate) const DRAIN_ON: Setting = Setting {
@@ -58,7 +58,7 @@ pub(crate) const HOOKS_WITHOUT_NODE: Setting = Setting {
 };
 pub(crate) const HOOK_MAX_WAIT: Setting = Setting {
     name: "SPILLWAY_HOOK_MAX_WAIT_S",
-    // As long as a hook waits by itself, if its group does not say otherwise.
+    // Default timeout of a hook.
     default: "3600",
     accepted: "a whole number of seconds from 60 to 172800 (48 hours, Auto Scaling's own limit)",
     meaning: "how long a hook may be held, from its notice, if Auto Scaling holds it that long. Before that, blocked pods \
@@ -128,7 +128,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
     accepted: "true or false",
     meaning: "whether to touch nothing and only say what would have been done",
 };
-/// Every setting there is, as the template orders them.
+/// All settings, in the template's order.
 pub(crate) const SETTINGS: [Setting; 17] = [
     DRAIN_ON,
     CORDON_ON,
@@ -149,15 +149,15 @@ pub(crate) const SETTINGS: [Setting; 17] = [
     DRY_RUN,
 ];
 
-/// What the template tells the function and nobody chooses.
+/// Variable that the template sets: the place of later work.
 pub(crate) const SCHEDULES: Setting = Setting {
     name: "SPILLWAY_SCHEDULES",
     default: NONE,
     accepted: "the name of a schedule group, the ARN of the role that EventBridge Scheduler takes and that of the failure queue, with a space between them",
-    meaning: "where the function keeps what it does later; the template sets it",
+    meaning: "where the function keeps its later work; the template sets it",
 };
 
-/// The stack, by which its own events are known.
+/// Variable that the template sets: the stack of the function's own events.
 pub(crate) const STACK: Setting = Setting {
     name: "SPILLWAY_STACK",
     default: NONE,
@@ -165,7 +165,7 @@ pub(crate) const STACK: Setting = Setting {
     meaning: "whose events the function puts on the bus; the template sets it",
 };
 
-/// Where the announcer fetches what it notifies people of.
+/// Variable that the template sets: the queue of the announcer.
 pub(crate) const ANNOUNCEMENTS: Setting = Setting {
     name: "SPILLWAY_ANNOUNCEMENTS",
     default: NONE,
@@ -173,7 +173,7 @@ pub(crate) const ANNOUNCEMENTS: Setting = Setting {
     meaning: "the queue for messages about drains, if there are any; the template sets it",
 };
 
-/// Every variable of ours that the function may find in its environment.
+/// All variables of the function.
 pub(super) fn known() -> Vec<Setting> {
     [&SETTINGS[..], &[SCHEDULES, STACK, ANNOUNCEMENTS]].concat()
 }

@@ -1,4 +1,4 @@
-//! What the settings mean: plain values, each read from its text or not at all.
+//! Types of the settings' values, and their parsers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,31 +10,29 @@ use spillway_receipt::LifecycleResult;
 
 use super::selector;
 
-/// What to do with a kind of notice.
+/// Treatment of a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// Cordon the node and move its pods.
     Drain,
     /// Cordon the node and leave its pods.
     Cordon,
-    /// Do nothing but say so.
+    /// Report the notice.
     Ignore,
 }
 
 /// Notices that are switched together, by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeFamily {
-    /// The interruption of a spot instance.
+    /// Interruption of a spot instance.
     Spot,
-    /// The interruption of a capacity reservation, the end of a capacity block.
+    /// Interruption of a capacity reservation, or end of a capacity block.
     Capacity,
-    /// Scheduled maintenance.
     Maintenance,
-    /// An instance that stops, shuts down or runs again without another notice.
+    /// Stop, shutdown or start of an instance without another notice.
     StateChange,
-    /// The terminate hook of an Auto Scaling group.
+    /// Terminate hook of an Auto Scaling group.
     Terminate,
-    /// A rebalance recommendation.
     Rebalance,
 }
 
@@ -42,7 +40,7 @@ impl NoticeFamily {
     const ALL: [Self; 6] =
         [Self::Spot, Self::Capacity, Self::Maintenance, Self::StateChange, Self::Terminate, Self::Rebalance];
 
-    /// The word that names it in a setting.
+    /// Word in a setting.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -56,36 +54,36 @@ impl NoticeFamily {
     }
 }
 
-/// Whether the nodes of EKS managed node groups are ours.
+/// Notices for which nodes of EKS managed node groups are drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManagedNodeGroups {
-    /// Where EKS does not drain them itself.
+    /// Notices for which EKS does not drain them.
     Gaps,
-    /// Never.
+    /// None.
     Leave,
-    /// For every notice.
+    /// All.
     Drain,
 }
 
-/// What becomes of Karpenter's nodes.
+/// Treatment of Karpenter's nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KarpenterNodes {
     /// Karpenter drains them.
     Leave,
-    /// Their `NodeClaim` is deleted, with the deadline on it.
+    /// The `NodeClaim` is deleted, with the deadline on it.
     NodeClaim,
 }
 
-/// The tag that an instance or its group must have.
+/// Tag that an instance or its group must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedTag {
     pub key: String,
-    /// Absent: any value will do, as with NTH.
+    /// Absent: any value, as with NTH.
     pub value: Option<String>,
 }
 
 impl ManagedTag {
-    /// Whether a tag of that key counts with such a value.
+    /// Returns `true` if a tag of the key may have the value.
     #[must_use]
     pub fn allows(&self, value: &str) -> bool {
         self.value.as_deref().is_none_or(|wanted| wanted == value)
@@ -101,7 +99,7 @@ impl fmt::Display for ManagedTag {
     }
 }
 
-/// A tag of an Auto Scaling group.
+/// Tag of an Auto Scaling group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupTag {
     pub key: String,
@@ -109,7 +107,7 @@ pub struct GroupTag {
 }
 
 impl GroupTag {
-    /// Whether it is among these tags.
+    /// Returns `true` if the tags contain it.
     #[must_use]
     pub fn is_in(&self, tags: &BTreeMap<String, String>) -> bool {
         tags.get(&self.key) == Some(&self.value)
@@ -122,52 +120,52 @@ impl fmt::Display for GroupTag {
     }
 }
 
-/// The names that a taint of a node has.
+/// Names of a node's taints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaintNames {
     /// `spillway/…`.
     Spillway,
-    /// Those of aws-node-termination-handler.
+    /// Names of aws-node-termination-handler.
     Nth,
 }
 
-/// Which taints a node gets.
+/// Taints of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taints {
-    /// Whether the claim taints it, and by whose names.
+    /// Taint of the claim.
     pub of_claim: Option<TaintNames>,
-    /// Whether a stopped node is declared out of service.
+    /// Taint of a node that is out of service.
     pub out_of_service: bool,
 }
 
-/// What load balancers are told of a node that is claimed.
+/// Exclusion of a claimed node from load balancers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadBalancers {
-    /// Nothing.
     Leave,
-    /// By the label, that they should send it nothing more.
+    /// Excluded by its label.
     Exclude,
-    /// As `Exclude`, and a hook waits until load balancers have let the instance go.
+    /// Excluded, and a hook waits until load balancers have released the instance.
     Wait,
 }
 
-/// Where what is done later is kept.
+/// Place of later work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedules {
-    /// The group of schedules that is the stack's own.
+    /// The stack's own group of schedules.
     pub group: String,
-    /// The role that EventBridge Scheduler takes to put our event on the bus.
+    /// Role that EventBridge Scheduler assumes to invoke the function.
     pub role_arn: String,
-    /// The queue that keeps an event which could not be put there.
+    /// Queue for invocations that failed.
     pub failures_arn: String,
 }
 
-/// A value that was read; `None`: it is none that is accepted.
+/// A parsed value; `None`: refused.
 type Accepted<T> = Option<T>;
 
-/// The word of every setting that switches something off: a variable that is empty has its default.
+/// Word that switches a setting off: an empty variable means the default.
 const OFF: &str = "off";
-/// Notices in the order given; a word that stands twice counts once.
+
+/// Notices in the given order, without repetitions.
 pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
     if value.is_empty() || value == OFF {
         return Some(Vec::new());
@@ -182,7 +180,6 @@ pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
     Some(named)
 }
 
-/// The answer, or none.
 pub(super) fn launch_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
     if value == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
 }
@@ -201,9 +198,8 @@ fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
     one_of(value, &[("CONTINUE", LifecycleResult::Continue), ("ABANDON", LifecycleResult::Abandon)])
 }
 
-/// The answer, or none.
 pub(super) fn hooks_without_node(value: &str) -> Accepted<Option<LifecycleResult>> {
-    if value == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
+    launch_hooks(value)
 }
 
 pub(super) fn taints(value: &str) -> Accepted<Taints> {
@@ -233,17 +229,17 @@ pub(super) fn seconds(value: &str, accepted: RangeInclusive<u64>) -> Accepted<Du
     accepted.contains(&seconds).then(|| Duration::from_secs(seconds))
 }
 
-/// Names that EKS takes for a cluster: up to 100 letters, digits, `-` and `_`.
+/// EKS' names of clusters: up to 100 letters, digits, `-` and `_`.
 pub(super) fn cluster_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 100 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)))
 }
 
-/// Names that Auto Scaling takes for a hook.
+/// Auto Scaling's names of hooks.
 pub(super) fn hook_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c)))
 }
 
-/// A list separated by commas; blanks around a name do no harm, an empty name is none.
+/// List separated by commas, with blanks around its names. An empty name is refused.
 fn list(value: &str, legal: fn(&str) -> bool) -> Accepted<Vec<String>> {
     if value.trim().is_empty() {
         return Some(Vec::new());
@@ -263,7 +259,7 @@ pub(super) fn managed_tag(value: &str) -> Accepted<Option<ManagedTag>> {
     }
 }
 
-/// Of characters that IAM takes as they are, in a policy that the template writes as a text.
+/// Tag of characters that IAM does not interpret, in a policy that the template writes as a text.
 pub(super) fn hook_group_tag(value: &str) -> Accepted<Option<GroupTag>> {
     if value.is_empty() {
         return Some(None);
@@ -295,7 +291,6 @@ pub(super) fn stack(value: &str) -> Accepted<String> {
     value.chars().all(legal).then(|| value.to_owned())
 }
 
-/// Empty: there is none.
 pub(super) fn queue_url(value: &str) -> Accepted<Option<String>> {
     let legal = value.is_empty() || value.starts_with("https://");
     legal.then(|| Some(value.to_owned()).filter(|url| !url.is_empty()))
