@@ -1,4 +1,4 @@
-//! One invocation: who it is, when it began, and what has to be done in it by when.
+//! Invocation: its id, its clock and its time limits.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::Home;
@@ -6,19 +6,18 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 
-/// What is kept back at the end of an invocation, so that Lambda never cuts off what is under way:
-/// for completing a hook or handing on,
-const FOR_THE_REST: SignedDuration = SignedDuration::from_secs(5);
-/// for handing on what completing left undone,
-const FOR_CONTINUING: SignedDuration = SignedDuration::from_millis(2_500);
-/// for the receipt,
-const FOR_THE_RECEIPT: SignedDuration = SignedDuration::from_millis(500);
-/// and for the answer.
-const FOR_THE_ANSWER: SignedDuration = SignedDuration::from_millis(100);
+/// Reserve before Lambda ends the invocation, for completing a hook or handing on.
+const DRAIN_RESERVE: SignedDuration = SignedDuration::from_secs(5);
+/// Reserve for handing on after an unsuccessful completion.
+const HOOK_RESERVE: SignedDuration = SignedDuration::from_millis(2_500);
+/// Reserve for the receipt.
+const RECEIPT_RESERVE: SignedDuration = SignedDuration::from_millis(500);
+/// Reserve for the function's answer.
+const ANSWER_RESERVE: SignedDuration = SignedDuration::from_millis(100);
 
 #[derive(Debug)]
 pub struct Invocation {
-    /// Lambda's id of it: the same for all attempts at an event.
+    /// Lambda's request id, equal for all attempts at an event.
     pub request_id: String,
     pub function: String,
     pub home: Home,
@@ -27,7 +26,7 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// The invocation of that function that begins now, which Lambda ends at `deadline_ms` after the Unix epoch.
+    /// An invocation of the function that begins now and that Lambda ends at `deadline_ms` after the Unix epoch.
     pub fn begin(request_id: &str, function: &str, deadline_ms: u64) -> Self {
         let end = i64::try_from(deadline_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let (home, function) = (Home::of_function(function), function.to_owned());
@@ -40,22 +39,22 @@ impl Invocation {
     }
 
     pub fn drains_until(&self) -> Instant {
-        self.before_the_end(FOR_THE_REST)
+        self.before_the_end(DRAIN_RESERVE)
     }
 
     pub fn completes_until(&self) -> Instant {
-        self.before_the_end(FOR_CONTINUING)
+        self.before_the_end(HOOK_RESERVE)
     }
 
     pub fn continues_by(&self) -> Instant {
-        self.before_the_end(FOR_THE_RECEIPT)
+        self.before_the_end(RECEIPT_RESERVE)
     }
 
     pub fn announces_until(&self) -> Instant {
-        self.before_the_end(FOR_THE_ANSWER)
+        self.before_the_end(ANSWER_RESERVE)
     }
 
-    /// Whether that time comes only when this invocation drains no more.
+    /// Returns `true` if the limit is after this invocation's drain.
     pub fn is_over_before(&self, limit: Timestamp) -> bool {
         self.clock.instant(limit) > self.drains_until()
     }
@@ -76,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invocation_is_the_functions_in_its_account_and_region_until_lambda_ends_it() {
+    fn invocation_knows_its_account_region_and_end() {
         let function = "arn:aws:lambda:eu-west-1:123456789012:function:spillway";
         let invocation = Invocation::begin("r-1", function, 1_000);
         assert_eq!((&*invocation.request_id, &*invocation.function), ("r-1", function));
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_last_in_an_invocation_has_time_of_its_own() {
+    async fn each_last_step_of_an_invocation_has_its_reserve() {
         let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
         let at = |ms| Timestamp::UNIX_EPOCH + SignedDuration::from_millis(ms);
         let invocation = Invocation::until(at(900_000), "r-1", clock);

@@ -1,18 +1,18 @@
-//! What the drain decides: pure rules over plain data. No client, no SDK, no socket; of Tokio only the instant.
+//! Decisions of the drain: pure rules over plain data. No client, no SDK, no socket; of Tokio only the instant.
 //!
-//! The drain's library (`crates/drainer`) asks, and does what is decided. The same names stand on both sides: how a pod is
-//! requested to leave is `drain/evict.rs` there, what the answer means is `drain/answer.rs` here.
+//! The drain's library (`crates/drainer`) calls AWS and the cluster, and acts. Both sides use the same names: `drain/evict.rs`
+//! there sends an eviction, `drain/answer.rs` here interprets the answer.
 //!
 //! # Layout
 //! * `cluster`, `instance`: names and plain data of AWS
-//! * `clock`, `invocation`: wall-clock time and Tokio's; what has to be done in an invocation by when
-//! * `decision`: what is to be done about a notice, or why nothing is
-//! * `kube`: what is read of Kubernetes' objects, and what its refusals mean
-//! * `node`: what a claim finds and writes, and when a node is given back
-//! * `drain`: which pods leave, how and when, and what became of each
-//! * `hook_timeouts`: how long Auto Scaling waits
-//! * `continuation`: until when a notice is worked on, in however many invocations
-//! * `outcome`: what an action came to, and its sentence
+//! * `clock`, `invocation`: wall-clock time and Tokio's; time limits within an invocation
+//! * `decision`: action for a notice, or the reason for none
+//! * `kube`: the fields that are read of Kubernetes' objects, and its refusals
+//! * `node`: claim, cordon and uncordon of a node
+//! * `drain`: pods that leave, their deadlines and their results
+//! * `hook_timeouts`: Auto Scaling's timeouts
+//! * `continuation`: limits of a notice over all invocations
+//! * `outcome`: result of an action, and its sentence
 
 pub mod clock;
 pub mod cluster;

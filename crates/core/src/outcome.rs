@@ -1,4 +1,4 @@
-//! What an action came to, with its data; and the sentence in which the receipt says it. Pure.
+//! Result of an action, with its data and the receipt's sentence. Pure.
 
 mod drain;
 mod uncordon;
@@ -16,22 +16,28 @@ use crate::node::uncordon::UncordonResult;
 pub use drain::DrainOutcome;
 pub use uncordon::UncordonOutcome;
 
-/// What an action came to: of one that may come to several things, its own enum says which.
+/// Result of an action. Actions with several results have their own enum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// What a drain came to.
     Drain(DrainOutcome),
-    /// The node is cordoned, and nothing else was asked for.
-    Cordoned { node: String },
-    /// Karpenter does the rest, or did it before.
+    /// The node is cordoned; the settings demand no more.
+    Cordoned {
+        node: String,
+    },
+    /// Karpenter drains the node, or has begun before.
     HandedOver(HandedOver),
-    /// The node of a launched instance is Ready; with what became of it if it had been taken out of use.
-    Ready { node: String, uncordoned: Option<UncordonOutcome> },
-    /// What became of a node that was to be uncordoned.
+    /// The node of a launched instance is Ready; with the result of its uncordon, if it was out of use.
+    Ready {
+        node: String,
+        uncordoned: Option<UncordonOutcome>,
+    },
     Uncordon(UncordonOutcome),
-    /// What was scheduled is called off; and what became of the node.
-    CalledOff { instance: InstanceId, node: UncordonOutcome },
-    /// Its time has not come, or its drain gives way to others: a schedule brings the notice back.
+    /// The scheduled drain is called off; with the result of the node's uncordon.
+    CalledOff {
+        instance: InstanceId,
+        node: UncordonOutcome,
+    },
+    /// The drain begins later, or waits for others: a schedule returns the notice.
     Postponed {
         instance: InstanceId,
         starts: Option<Timestamp>,
@@ -39,21 +45,32 @@ pub enum Outcome {
         gives_way_to: Option<OtherDrains>,
         uncordoned: UncordonResult,
     },
-    /// Each instance of the notice gets an invocation of its own.
-    OneForEach { instances: usize, left_out: usize },
-    /// EC2 names so many scheduled maintenance events of our nodes; these instances had no schedule, and each gets an invocation.
-    MaintenanceLookedUp { named: usize, missing: Vec<String> },
+    /// Each instance of the notice gets its own invocation.
+    OneForEach {
+        instances: usize,
+        left_out: usize,
+    },
+    /// Number of scheduled maintenance events of our nodes in EC2; the instances without a schedule, which get an invocation each.
+    MaintenanceLookedUp {
+        named: usize,
+        missing: Vec<String>,
+    },
     /// The node is declared out of service.
-    OutOfService { node: String },
-    /// A later invocation goes on with what this one could not do.
-    Continued { unfinished: String },
-    /// The instance is not a node of ours, and its hook got an answer all the same.
-    NotANode { reason: Reason },
-    /// Nothing was done, because it is a dry run: what would have been.
+    OutOfService {
+        node: String,
+    },
+    /// A later invocation continues the unfinished work.
+    Continued {
+        unfinished: String,
+    },
+    /// The instance is not a node of ours, and its hook was answered.
+    NotANode {
+        reason: Reason,
+    },
+    /// Dry run: the action that was not done.
     WouldHave(String),
-    /// Nothing was to be done, and the settings say so: whose the hook is, was not asked.
+    /// Disabled by the settings, without looking at the hook.
     LeftToOthers(Reason),
-    /// Nothing was to be done.
     Ignored(Reason),
 }
 
@@ -93,7 +110,7 @@ impl Outcome {
         }
     }
 
-    /// Whether no metric counts it: the instance is in no cluster of ours, or there was no notice.
+    /// Returns `true` if no metric counts the outcome: the instance is in no cluster of ours, or there was no notice.
     pub fn is_uncounted(&self) -> bool {
         match self {
             Self::MaintenanceLookedUp { .. } => true,
@@ -102,7 +119,7 @@ impl Outcome {
         }
     }
 
-    /// The sentence, with what became of the hook where the notice came to nothing.
+    /// The sentence; for an ignored notice with the state of its hook.
     pub fn reason(&self, hook: Option<&HookRecord>) -> String {
         match (self, hook) {
             (Self::NotANode { .. }, Some(hook)) => format!("{self}; {hook}"),
@@ -119,7 +136,7 @@ pub fn not_yet(node: &str, kind: Kind) -> String {
     format!("node {node} is being drained for the {}", kind.as_str())
 }
 
-/// A number of pods, in words: "1 pod", "2 pods".
+/// Number of pods: "1 pod", "2 pods".
 pub fn pods(count: usize) -> String {
     format!("{count} pod{}", if count == 1 { "" } else { "s" })
 }
@@ -196,12 +213,12 @@ fn handed_over(handed: &HandedOver, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// What a dry run would have done with a notice of several instances: it names as many as fit into a line that people read.
+/// Outcome of a dry run for a notice of several instances, with the first few of them.
 pub fn would_have_fanned_out(instances: &[String]) -> Outcome {
     Outcome::WouldHave(format!("handed on, once for each of its instances: {}", first_few(instances)))
 }
 
-/// The first twenty of them, and how many more there are.
+/// The first twenty instances, and the number of the others.
 fn first_few(instances: &[String]) -> String {
     const NAMED: usize = 20;
     let named = instances[..instances.len().min(NAMED)].join(", ");
@@ -216,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dry_run_of_several_instances_names_them_and_counts_those_that_do_not_fit() {
+    fn dry_run_of_several_instances_names_the_first_few() {
         let instances: Vec<_> = (0..22).map(|n| format!("i-{n:08}")).collect();
         let two = would_have_fanned_out(&instances[..2]);
         assert_eq!(two.ending(), Ending::Ignored);
@@ -228,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_hook_is_told_where_its_notice_came_to_nothing() {
+    fn sentence_of_an_ignored_notice_names_its_open_hook() {
         let hook = |state| HookRecord {
             group: "workers".to_owned(),
             name: "spillway".to_owned(),
@@ -238,40 +255,43 @@ mod tests {
         };
         let (left, held) = (hook(HookState::Left), hook(HookState::Held));
         let reason = || Reason::OptedOut("n-1".to_owned());
-        let ignored = Outcome::Ignored(reason());
-        assert_eq!(ignored.reason(Some(&left)), format!("{}; its {left}", reason()));
-        assert_eq!(ignored.reason(Some(&held)), reason().to_string());
-        assert_eq!(ignored.reason(None), reason().to_string());
         let cordoned = Outcome::Cordoned { node: "n-1".to_owned() };
-        assert_eq!(cordoned.reason(Some(&left)), cordoned.to_string(), "it has done what was asked for");
-        assert_eq!(Outcome::LeftToOthers(reason()).reason(Some(&left)), reason().to_string());
-        assert_eq!(Outcome::NotANode { reason: reason() }.reason(Some(&held)), format!("{}; {held}", reason()));
+        for (outcome, hook, sentence) in [
+            (Outcome::Ignored(reason()), Some(&left), format!("{}; its {left}", reason())),
+            (Outcome::Ignored(reason()), Some(&held), reason().to_string()),
+            (Outcome::Ignored(reason()), None, reason().to_string()),
+            (cordoned.clone(), Some(&left), cordoned.to_string()),
+            (Outcome::LeftToOthers(reason()), Some(&left), reason().to_string()),
+            (Outcome::NotANode { reason: reason() }, Some(&held), format!("{}; {held}", reason())),
+        ] {
+            assert_eq!(outcome.reason(hook), sentence);
+        }
     }
 
     #[test]
-    fn what_is_going_on_and_what_karpenter_goes_on_with_is_told_with_the_node() {
+    fn karpenters_node_is_named_with_its_deadline() {
         assert_eq!(not_yet("n-1", Kind::Spot), "node n-1 is being drained for the spot interruption");
         let handed = |until| {
             let (node, claim) = ("n-1".to_owned(), "c-1".to_owned());
             Outcome::HandedOver(HandedOver::ToKarpenter { node, claim, until }).to_string()
         };
-        let told = "NodeClaim c-1 is deleted: Karpenter replaces node n-1 and drains it";
-        assert_eq!(handed(None), told);
+        let text = "NodeClaim c-1 is deleted: Karpenter replaces node n-1 and drains it";
+        assert_eq!(handed(None), text);
         let until = "2026-12-24T03:00:00Z".parse().unwrap();
-        assert_eq!(handed(Some(until)), format!("{told} by 2026-12-24T03:00:00Z"));
+        assert_eq!(handed(Some(until)), format!("{text} by 2026-12-24T03:00:00Z"));
     }
 
     #[test]
-    fn notice_of_no_cluster_of_ours_is_uncounted() {
+    fn notice_of_a_foreign_cluster_is_uncounted() {
         let elsewhere = || Reason::NoCluster("i-1".to_owned());
         assert!(Outcome::Ignored(elsewhere()).is_uncounted());
         assert!(Outcome::Uncordon(UncordonOutcome::Ignored(elsewhere())).is_uncounted());
         assert!(!Outcome::Ignored(Reason::OptedOut("n-1".to_owned())).is_uncounted());
-        assert!(!Outcome::NotANode { reason: elsewhere() }.is_uncounted(), "its hook had an answer");
+        assert!(!Outcome::NotANode { reason: elsewhere() }.is_uncounted(), "its hook was answered");
     }
 
     #[test]
-    fn what_a_drain_gives_way_to_is_named_with_the_time_at_which_it_tries_again() {
+    fn postponed_drain_names_other_drains_and_its_time() {
         let postponed = |gives_way_to| {
             let at = |time: &str| time.parse::<Timestamp>().unwrap();
             let (starts, begins) = (Some(at("2026-12-24T03:00:00Z")), at("2026-12-24T02:04:00Z"));
@@ -302,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_left_out_only_where_some_are() {
+    fn left_out_instances_are_counted() {
         let continued = |left_out| Outcome::OneForEach { instances: 20, left_out }.to_string();
         assert_eq!(continued(0), "handed on, once for each of its instances: 20");
         assert!(continued(2).ends_with("20; it names 2 more, which are left out"));

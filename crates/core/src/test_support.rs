@@ -1,4 +1,4 @@
-//! What the unit tests of several modules begin with: settings, an instance, a notice, a time.
+//! Fixtures for unit tests: settings, an instance, a notice, a time.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use spillway_settings::Settings;
 
 use crate::instance::{Instance, InstanceState};
 
-/// The settings that these environment variables make; every other one has its default.
+/// Settings of these environment variables; every other one has its default.
 pub fn settings(variables: &[(&str, &str)]) -> Settings {
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Settings::from_variables(variables)
 }
 
-/// The id of the instance that the tests are about.
+/// Id of the instance in the tests.
 pub fn instance_id() -> InstanceId {
     InstanceId::parse("i-0123456789abcdef0").expect("it is an id")
 }
 
-/// That instance, running, without tags or a DNS name.
+/// The instance, running, without tags or a DNS name.
 pub fn instance() -> Instance {
     Instance {
         id: instance_id(),
@@ -36,7 +36,7 @@ pub fn tags(tags: &[(&str, &str)]) -> BTreeMap<String, String> {
     tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// A notice about that instance, sent when the clock began, without a hook.
+/// Notice about the instance, sent when the clock began, without a hook.
 pub fn notice(kind: Kind, deadline: Deadline) -> Notice {
     Notice {
         event_id: "e-1".to_owned(),
@@ -50,17 +50,17 @@ pub fn notice(kind: Kind, deadline: Deadline) -> Notice {
     }
 }
 
-/// A reboot of that id.
+/// Maintenance of that id, a reboot.
 pub fn maintenance(id: &str) -> Maintenance {
     Maintenance { id: id.to_owned(), reboots: true, starts: None }
 }
 
-/// A hook of that name, of the group `workers`.
+/// Hook of that name, of the group `workers`.
 pub fn hook(name: &str) -> Hook {
     Hook { group: "workers".to_owned(), name: name.to_owned(), token: None }
 }
 
-/// A time as RFC 3339 writes it.
+/// Time in RFC 3339.
 pub fn at(time: &str) -> Timestamp {
     time.parse().expect("a test writes a time")
 }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
-use spillway_core::decision::{self, Decision, Reason, WhoseCluster};
-use spillway_core::instance::{Instance, disbelieved_tag, managed_by};
+use spillway_core::decision::{self, ClusterOwnership, Decision, Reason};
+use spillway_core::instance::{Instance, managed_by, untrusted_owner_tag};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::uncordon::UncordonCause;
 use spillway_core::outcome::Outcome;
@@ -105,7 +105,7 @@ async fn follow(
 ) -> (Result<Outcome, Failure>, Vec<Timestamp>) {
     span::instance(notice);
     let settings = &context.settings;
-    if let Some(reason) = decision::by_setting(notice, settings) {
+    if let Some(reason) = decision::ignored_by_settings(notice, settings) {
         return (Ok(Outcome::LeftToOthers(reason)), Vec::new());
     }
     let (kind, time, deadline) = (notice.kind, notice.time, notice.deadline);
@@ -161,7 +161,7 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
     };
-    if let Some(warning) = disbelieved_tag(&instance.tags) {
+    if let Some(warning) = untrusted_owner_tag(&instance.tags) {
         record.warn(warning);
     }
     if let Some(reason) = actions::found::over(context, attempt, &instance).await.map_err(undecided)? {
@@ -205,13 +205,13 @@ async fn whose(
     };
     record.step(StepName::Described, invocation.clock.now());
     record.instance = Some(instance.clone());
-    if let Some(reason) = decision::of_another_group(notice, &instance) {
+    if let Some(reason) = decision::hook_of_another_group(notice, &instance) {
         return Ok(Whose::NotOurs(reason));
     }
     let cluster = match decision::cluster_of(&instance, settings) {
-        WhoseCluster::Ours(cluster) => cluster,
-        WhoseCluster::NotOurs(reason) => return Ok(Whose::NotOurs(reason)),
-        WhoseCluster::Ambiguous(refusal) => return Err(refusal.into()),
+        ClusterOwnership::Ours(cluster) => cluster,
+        ClusterOwnership::NotOurs(reason) => return Ok(Whose::NotOurs(reason)),
+        ClusterOwnership::Ambiguous(refusal) => return Err(refusal.into()),
     };
     record.cluster = Some(cluster.clone());
     span::cluster(&cluster);

@@ -1,4 +1,4 @@
-//! Until when a notice is worked on, and whether a later invocation goes on with it. Pure.
+//! Limits of a notice over all of its invocations. Pure.
 
 use std::time::Duration;
 
@@ -12,32 +12,30 @@ use crate::drain::volumes::VOLUME_WAIT;
 use crate::hook_timeouts::HookTimeouts;
 use crate::invocation::Invocation;
 
-/// How many invocations one notice may take. The longest drain, 48 hours in invocations of
-/// 15 minutes, takes 193 (a test counts them); should time ever be calculated wrong, the going round
-/// still ends.
+/// Most invocations of one notice. The longest drain, 48 hours in invocations of 15 minutes, takes 193 (a test counts them).
+/// The bound ends a notice whose times are calculated wrong.
 pub const MOST_INVOCATIONS: usize = 200;
 
-/// How long a node is waited for that comes back: its machine boots, and its kubelet starts, in two or three minutes.
+/// Longest wait for a node that comes back: its machine boots, and its kubelet starts, in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
-/// How long a drain waits when the instance is going, its deadline is over or its maintenance has begun, and nobody says how long is left. An
-/// instance that stops has stopped long before; its node then says so.
+/// Longest drain of an instance that is going at an unknown time: a stop or shutdown, a passed deadline, maintenance that has
+/// begun. An instance that stops has stopped long before, and its node reports it.
 pub const GONE_WITHIN: Duration = Duration::from_mins(10);
-/// How long it may take until the control plane takes a node for not Ready whose kubelet is gone (50 s by default).
+/// Longest wait until the control plane marks a node whose kubelet is gone as not Ready (50 s by default).
 const SILENT_WITHIN: Duration = Duration::from_secs(90);
 
-/// Until when a notice is worked on, in however many invocations.
+/// Limits of a notice over all of its invocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub drain: Timestamp,
-    /// Until when what fails for a while is tried again. A hook waits for its answer longer than the
-    /// setting lets it wait for the drain.
+    /// End of retries. A hook waits longer for its answer than the setting lets the drain take.
     retry: Timestamp,
-    /// How long a hook that is ours is held until volumes are detached.
+    /// Longest time for which our hook is held until volumes are detached.
     pub detaching: Duration,
 }
 
 impl Limits {
-    /// The instance's own time; for a hook, how long Auto Scaling waits and how long it may.
+    /// Limits by the instance's own time; for a hook, by Auto Scaling's timeouts and the setting.
     pub fn of(notice: &Notice, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
         let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (notice.deadline, waits) {
@@ -50,7 +48,7 @@ impl Limits {
                 _ => BACK_WITHIN,
             })),
             (Deadline::HeldByHook, waits) => {
-                let longest = waits.map_or(settings.hook_max_wait, HookTimeouts::longest_for_an_answer);
+                let longest = waits.map_or(settings.hook_max_wait, HookTimeouts::longest_wait_for_answer);
                 let drain = after(settings.hook_max_wait.min(longest));
                 Self { drain, retry: after(longest), detaching: VOLUME_WAIT }
             }
@@ -61,11 +59,11 @@ impl Limits {
         Self { drain: at, retry: at, detaching: Duration::ZERO }
     }
 
-    /// Whether a later invocation may still do what this one could not.
-    pub fn leave_time_after(&self, invocation: &Invocation, unfinished: Unfinished, history: &History) -> bool {
+    /// Returns `true` if a later invocation may still finish the work.
+    pub fn may_continue_after(&self, invocation: &Invocation, unfinished: Unfinished, history: &History) -> bool {
         let limit = match unfinished {
             Unfinished::Call if invocation.is_over() => self.retry,
-            // Of a call in mid-invocation it was the drain's time that was up: the next one would fail as soon as it began.
+            // A call that failed in mid-invocation failed because the drain's time was up: the next one would fail at once.
             Unfinished::Node | Unfinished::Call => self.drain,
         };
         invocation.is_over_before(limit) && history.earlier.len() + 1 < MOST_INVOCATIONS
@@ -74,7 +72,7 @@ impl Limits {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfinished {
-    /// The node is not as it is to be: pods are left on it, or it is not Ready.
+    /// Pods are left on the node, or the node is not Ready.
     Node,
     Call,
 }
@@ -112,8 +110,8 @@ mod tests {
         Settings { hook_max_wait: max_wait, ..defaults }
     }
 
-    fn waits(in_all: Duration) -> HookTimeouts {
-        HookTimeouts { timeout: in_all / 100, in_all }
+    fn waits(total: Duration) -> HookTimeouts {
+        HookTimeouts { timeout: total / 100, total }
     }
 
     fn history(earlier: usize) -> History {
@@ -131,7 +129,7 @@ mod tests {
         History { earlier: vec![one; earlier], remaining: vec![pod; 110], ..History::of(notice) }
     }
 
-    /// An invocation that is about to end.
+    /// Invocation that is about to end.
     async fn ending() -> (Timestamp, Invocation) {
         let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
         let invocation = Invocation::until(Timestamp::UNIX_EPOCH + INVOCATION, "r-1", clock);
@@ -140,19 +138,19 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_is_held_as_long_as_the_setting_and_auto_scaling_let_it() {
+    fn hook_is_held_until_the_setting_or_auto_scaling_ends_it() {
         let time = Timestamp::UNIX_EPOCH;
-        let limits = |max_wait, in_all| {
-            let limits = Limits::of(&notice(time, Deadline::HeldByHook), Some(waits(in_all)), &settings(max_wait));
+        let limits = |max_wait, total| {
+            let limits = Limits::of(&notice(time, Deadline::HeldByHook), Some(waits(total)), &settings(max_wait));
             (limits.drain.as_second(), limits.retry.as_second())
         };
         let (hour, day) = (Duration::from_hours(1), Duration::from_hours(24));
-        assert_eq!(limits(hour, day), (3600, 86_395), "the answer may come later than the drain's end");
-        assert_eq!(limits(day, hour), (3595, 3595), "in time for Auto Scaling to take it");
+        assert_eq!(limits(hour, day), (3600, 86_395), "the answer may come later than the drain ends");
+        assert_eq!(limits(day, hour), (3595, 3595), "early enough for Auto Scaling to accept the answer");
     }
 
     #[test]
-    fn what_has_no_deadline_is_worked_on_for_as_long_as_it_is_of_use() {
+    fn notice_without_deadline_has_a_limit_by_its_kind() {
         let limit = |kind, deadline, variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             let settings = Settings::from_variables(variables);
@@ -164,42 +162,42 @@ mod tests {
         assert_eq!(limit(Kind::Stopping, Deadline::Unknown, &[]), 600);
         assert_eq!(limit(Kind::Stopped, Deadline::Open, &[]), 90);
         let root_volume = |variables| limit(Kind::RootVolumeReplaced, Deadline::HeldByHook, variables);
-        assert_eq!(root_volume(&[]), 600, "its hook is left to others, and not held");
+        assert_eq!(root_volume(&[]), 600, "the hook is not ours, and not held");
         assert_eq!(root_volume(&[("SPILLWAY_LAUNCH", "ABANDON")]), 3600);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pods_that_are_left_are_a_later_invocations_until_the_drains_limit() {
+    async fn remaining_pods_are_continued_until_the_drain_limit() {
         let (time, invocation) = ending().await;
         let leave_time = |max_wait, earlier| {
             let hook = notice(time, Deadline::HeldByHook);
             let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
-            limits.leave_time_after(&invocation, Unfinished::Node, &history(earlier))
+            limits.may_continue_after(&invocation, Unfinished::Node, &history(earlier))
         };
         assert!(leave_time(Duration::from_secs(896), 0));
-        assert!(!leave_time(Duration::from_secs(895), 0), "this invocation has told Auto Scaling so");
+        assert!(!leave_time(Duration::from_secs(895), 0), "the drain ended in this invocation");
         assert!(leave_time(Duration::from_secs(896), 198));
-        assert!(!leave_time(Duration::from_secs(896), 199), "it goes round for ever");
+        assert!(!leave_time(Duration::from_secs(896), 199), "too many invocations");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_may_work_later_is_a_later_invocations_until_nobody_waits_for_it() {
+    async fn failed_call_is_continued_while_the_hook_waits() {
         let (time, invocation) = ending().await;
         let hook = notice(time, Deadline::HeldByHook);
         let limits = Limits::of(&hook, Some(waits(Duration::from_hours(1))), &settings(Duration::from_secs(60)));
-        let leave_time = |unfinished| limits.leave_time_after(&invocation, unfinished, &history(0));
+        let leave_time = |unfinished| limits.may_continue_after(&invocation, unfinished, &history(0));
         assert!(leave_time(Unfinished::Call));
         assert!(!leave_time(Unfinished::Node), "the drain is over");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_because_the_drains_time_is_up_and_not_the_invocations_is_not_tried_again() {
+    async fn call_that_fails_at_the_drain_limit_is_not_continued() {
         let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
         let invocation = Invocation::until(Timestamp::UNIX_EPOCH + INVOCATION, "r-1", clock);
         let leave_time = |max_wait| {
             let hook = notice(Timestamp::UNIX_EPOCH, Deadline::HeldByHook);
             let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
-            limits.leave_time_after(&invocation, Unfinished::Call, &history(0))
+            limits.may_continue_after(&invocation, Unfinished::Call, &history(0))
         };
         sleep(Duration::from_secs(60)).await;
         assert!(!leave_time(Duration::from_secs(60)));
@@ -207,15 +205,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_spot_notice_is_never_continued_from_an_invocation_of_lambdas_length() {
+    async fn spot_notice_is_not_continued_after_15_minutes() {
         let (time, invocation) = ending().await;
         let spot = notice(time, Deadline::Hard(time + SignedDuration::from_secs(120)));
         let limits = Limits::of(&spot, None, &settings(Duration::from_hours(1)));
-        assert!(!limits.leave_time_after(&invocation, Unfinished::Node, &history(0)));
+        assert!(!limits.may_continue_after(&invocation, Unfinished::Node, &history(0)));
     }
 
-    /// A hook's drain that never ends, of a notice of that time: how many invocations it takes and how long.
-    async fn for_ever(time: Timestamp, max_wait: Duration) -> (usize, Duration) {
+    /// Number of invocations and duration of a hook's drain that never ends, of a notice of that time.
+    async fn endless_drain(time: Timestamp, max_wait: Duration) -> (usize, Duration) {
         never_empty(&notice(time, Deadline::HeldByHook), &settings(max_wait)).await
     }
 
@@ -227,7 +225,7 @@ mod tests {
             let invocation = Invocation::until(clock.now() + INVOCATION, "r-1", clock);
             let limits = Limits::of(notice, Some(waits(Duration::from_hours(48))), settings);
             sleep_until(clock.instant(limits.drain).min(invocation.drains_until())).await;
-            if !limits.leave_time_after(&invocation, Unfinished::Node, &history) {
+            if !limits.may_continue_after(&invocation, Unfinished::Node, &history) {
                 return (history.earlier.len() + 1, began.elapsed());
             }
             history = history.with(self::history(1).earlier.remove(0), None);
@@ -237,16 +235,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_drain_of_48_hours_takes_193_invocations_and_ends_in_time_for_its_answer() {
+    async fn drain_of_48_hours_takes_193_invocations() {
         let longest = Duration::from_hours(48);
         let in_time = Duration::from_secs(48 * 3600 - 5);
-        assert_eq!(for_ever(Timestamp::UNIX_EPOCH, longest).await, (193, in_time));
+        assert_eq!(endless_drain(Timestamp::UNIX_EPOCH, longest).await, (193, in_time));
         let hour = Duration::from_hours(1);
-        assert_eq!(for_ever(Timestamp::UNIX_EPOCH, hour).await, (5, hour));
+        assert_eq!(endless_drain(Timestamp::UNIX_EPOCH, hour).await, (5, hour));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_drain_of_the_longest_lead_that_is_accepted_ends_when_its_maintenance_starts() {
+    async fn drain_with_the_longest_lead_ends_when_maintenance_starts() {
         let lead = |seconds: &str| {
             let variable = ("SPILLWAY_MAINTENANCE_LEAD_S".to_owned(), seconds.to_owned());
             Settings::from_variables(std::iter::once(variable))
@@ -260,13 +258,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_notice_from_the_future_does_not_go_round_for_ever() {
-        let (invocations, _) = for_ever(Timestamp::MAX, Duration::from_hours(1)).await;
+    async fn notice_from_the_future_ends_after_200_invocations() {
+        let (invocations, _) = endless_drain(Timestamp::MAX, Duration::from_hours(1)).await;
         assert_eq!(invocations, 200);
     }
 
     #[test]
-    fn the_longest_history_fits_into_an_event() {
+    fn longest_history_fits_into_an_event() {
         // Scheduler's 256 KB; Lambda's queue takes more.
         let detail = serde_json::to_string(&history(199)).expect("plain data");
         assert!(detail.len() < 200 * 1024, "{}", detail.len());

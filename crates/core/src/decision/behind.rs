@@ -1,4 +1,4 @@
-//! Whether what EC2 says of an instance is older than its notice, or newer. Pure.
+//! Age of EC2's description of an instance, compared with its notice. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::{Deadline, Kind, Notice};
@@ -7,14 +7,14 @@ use spillway_settings::Settings;
 use super::Reason;
 use crate::instance::{Instance, InstanceState};
 
-/// EC2's eventual consistency: a minute after a notice, `DescribeInstances` is up to date.
+/// Delay of EC2's eventual consistency: a minute after a notice, `DescribeInstances` is up to date.
 const CAUGHT_UP_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
-/// EC2 takes an instance at its deadline, or a few minutes later.
+/// Longest time from the deadline until EC2 takes the instance: a few minutes.
 const GONE_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
-/// Whether EC2's answer contradicts the notice, and may not have caught up with it: what it describes is "eventually
-/// consistent" (EC2 developer guide). Where nothing hangs on it, it is not.
+/// Returns `true` if EC2's answer contradicts the notice and may be older: descriptions are "eventually consistent" (EC2 developer
+/// guide). Returns `false` if the decision does not depend on the answer.
 pub fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) -> bool {
     match (kind, described.map(|instance| instance.state)) {
         (Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool, None) => true,
@@ -26,13 +26,13 @@ pub fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) 
     }
 }
 
-/// Returns `true` if EC2 may not yet describe the state that the notice names.
+/// Returns `true` if EC2's description may still be older than the notice.
 pub(super) fn is_fresh(notice: &Notice, now: Timestamp) -> bool {
     now.duration_since(notice.time) <= CAUGHT_UP_AFTER
 }
 
-/// Why a notice is about a state of its instance that is no more, if it is: delivered late, or tried again, it finds the
-/// instance running again. Stopping and starting may take less than the minutes after which Lambda tries again.
+/// Reason to ignore a notice about a past state of its instance. Delivered or retried late, it finds the instance running again:
+/// stopping and starting may take less than the minutes after which Lambda retries.
 pub(super) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
     if instance.state != InstanceState::Up {
         return None;
@@ -51,7 +51,7 @@ mod tests {
     use crate::test_support::{self, instance, settings};
 
     #[test]
-    fn a_stopping_that_is_old_is_over_when_the_instance_runs_and_a_new_one_is_believed() {
+    fn old_stopping_notice_of_a_running_instance_is_ignored() {
         let is_over = |kind, state, age_s| {
             let notice = test_support::notice(kind, Deadline::Unknown);
             is_over(&notice, &Instance { state, ..instance() }, notice.time + SignedDuration::from_secs(age_s))
@@ -61,13 +61,13 @@ mod tests {
             assert!(is_over(kind, InstanceState::Up, 61));
             assert!(!is_over(kind, InstanceState::Up, 60), "EC2's answer may be behind");
             assert!(!is_over(kind, InstanceState::GoingDown, 180));
-            assert!(!is_over(kind, InstanceState::Down, 180), "its pods are to be replaced");
+            assert!(!is_over(kind, InstanceState::Down, 180), "pods still need their replacements");
         }
-        assert!(!is_over(Kind::Spot, InstanceState::Up, 180), "it runs until it is taken back");
+        assert!(!is_over(Kind::Spot, InstanceState::Up, 180), "the instance runs until EC2 takes it");
     }
 
     #[test]
-    fn an_instance_that_was_to_go_long_ago_and_runs_is_left_alone() {
+    fn instance_that_runs_ten_minutes_past_its_deadline_is_left() {
         let is_over = |state, late_s| {
             let notice = test_support::notice(Kind::Spot, Deadline::Hard(Timestamp::UNIX_EPOCH));
             let now = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(late_s);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_from_before_the_notice_is_behind_it() {
+    fn answer_that_contradicts_the_notice_is_behind() {
         assert!(behind("", Kind::Launch, None));
         for kind in [Kind::Running, Kind::LaunchFromWarmPool] {
             assert!(behind("", kind, Some(InstanceState::Down)));
@@ -92,16 +92,12 @@ mod tests {
         for kind in [Kind::Stopped, Kind::Terminated] {
             assert!(behind("out-of-service", kind, Some(InstanceState::GoingDown)));
             assert!(!behind("out-of-service", kind, Some(InstanceState::Down)));
-            assert!(!behind("", kind, Some(InstanceState::GoingDown)), "nothing is done of it");
+            assert!(!behind("", kind, Some(InstanceState::GoingDown)), "no decision depends on the state");
         }
-    }
-
-    #[test]
-    fn what_any_time_may_answer_is_not() {
         assert!(!behind("out-of-service", Kind::Launch, Some(InstanceState::Up)));
         assert!(!behind("out-of-service", Kind::Running, Some(InstanceState::Up)));
-        assert!(!behind("out-of-service", Kind::Terminated, None), "EC2 forgets it after an hour");
-        assert!(!behind("out-of-service", Kind::Running, None), "nothing is to be given back");
+        assert!(!behind("out-of-service", Kind::Terminated, None), "EC2 forgets instances after an hour");
+        assert!(!behind("out-of-service", Kind::Running, None), "no node to uncordon");
         assert!(!behind("out-of-service", Kind::Spot, None));
     }
 }

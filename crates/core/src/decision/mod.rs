@@ -1,9 +1,9 @@
-//! What is to be done about a notice: one table, kind of notice by what manages the node. Pure.
+//! Table of decisions: kind of notice by owner of the node. Pure.
 //!
-//! `docs/notices.md` shows the same table; a test compares them. Decided elsewhere:
-//! * who completes a hook whose instance is no node, or one that cannot be got at: `actions/lifecycle.rs`;
-//! * whether the node may be claimed at all: `node/claim.rs`, when it has been seen;
-//! * what happens to each pod: `drain/plan.rs`.
+//! `docs/notices.md` shows the table; a test compares them. Decided elsewhere:
+//! * completion of a hook whose instance has no node, or an unreachable one: `actions/lifecycle.rs`;
+//! * permission to claim the node: `node/observed.rs`, with the node's labels;
+//! * treatment of each pod: `drain/plan.rs`.
 
 mod behind;
 mod plausible;
@@ -19,27 +19,27 @@ use crate::cluster::ClusterName;
 use crate::instance::{Instance, ManagedBy, Membership, membership};
 pub use behind::is_behind;
 use behind::{is_fresh, is_over};
-pub use plausible::{implausible, of_another_group};
+pub use plausible::{hook_of_another_group, implausible};
 pub use reason::{Reason, Refusal};
 pub use switch::{Switch, switch_of};
 pub use times::{
-    REBALANCE_WINDOW, begins, first_check, follows_a_claim, look_again, next_check, next_turn, pace_ends, planned_start,
+    REBALANCE_WINDOW, begins, expects_claim, first_check, next_check, next_look, next_turn, pace_ends, planned_start,
 };
 
-/// EKS' own hook on the groups that it manages.
+/// EKS' own hook on the groups of managed node groups.
 pub const HOOK_OF_EKS: &str = "Terminate-LC-Hook";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     Drain,
     Cordon,
-    /// Wait until it is Ready, then complete the launch hook.
+    /// Wait until the node is Ready, then complete the launch hook.
     AwaitReady,
-    /// Complete the launch hook at once: no node is waited for.
+    /// Complete the launch hook at once, without waiting for a node.
     Complete,
     Undo,
     OutOfService,
-    /// Delete its `NodeClaim`: Karpenter does the rest.
+    /// Delete the node's `NodeClaim`, so that Karpenter drains it.
     NodeClaim,
     Postpone(Timestamp),
     Ignore(Reason),
@@ -61,8 +61,8 @@ impl Decision {
     }
 }
 
-/// Returns `true` if a node may be drained without EC2's description of its instance. The instance must be going, and no setting may
-/// need what only EC2 knows.
+/// Returns `true` if a node may be drained without EC2's description of its instance: the instance is going, and no setting needs
+/// EC2's tags.
 pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings, now: Timestamp) -> bool {
     let is_going = match notice.kind {
         Kind::Maintenance => false,
@@ -73,60 +73,64 @@ pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings, now: Time
     is_going && settings.managed_tag.is_none()
 }
 
-/// What the settings rule out before anything is asked of AWS.
-pub fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
+/// Reason to ignore a notice by the settings alone, before any call to AWS.
+pub fn ignored_by_settings(notice: &Notice, settings: &Settings) -> Option<Reason> {
     if let Decision::Ignore(reason) = decision_for(notice.kind, settings) {
         return Some(reason);
     }
-    // A node is given back, whoever completes its hook.
+    // A node is uncordoned even if another tool completes its hook.
     let hook = notice.hook.as_ref().filter(|_| !notice.kind.comes_back())?;
-    left_to_others(&hook.name, settings)
+    foreign_hook(&hook.name, settings)
 }
 
-pub fn left_to_others(hook: &str, settings: &Settings) -> Option<Reason> {
+pub fn foreign_hook(hook: &str, settings: &Settings) -> Option<Reason> {
     (!settings.hooks.iter().any(|ours| ours == hook)).then(|| Reason::NotOurHook(hook.to_owned()))
 }
 
-/// The hook that is ours to complete, if one waits: a node is given back, whoever completes its launch hook.
+/// The hook that is ours to complete.
 pub fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook> {
     let launch_is_left = is_launch(notice.kind) && settings.launch.is_none();
-    let is_left = |hook: &&Hook| launch_is_left || left_to_others(&hook.name, settings).is_some();
+    let is_left = |hook: &&Hook| launch_is_left || foreign_hook(&hook.name, settings).is_some();
     notice.hook.as_ref().filter(|hook| !is_left(hook))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WhoseCluster {
-    /// In this one, on whose nodes we act.
+pub enum ClusterOwnership {
+    /// A cluster on whose nodes Spillway acts.
     Ours(ClusterName),
-    /// In none, or in one that is left to others.
+    /// No cluster, or one that the settings leave out.
     NotOurs(Reason),
     Ambiguous(Refusal),
 }
 
-/// Whose cluster an instance is in, by its tags and the setting that names ours.
-pub fn cluster_of(instance: &Instance, settings: &Settings) -> WhoseCluster {
+/// Cluster of an instance, by its tags and the setting `Clusters`.
+pub fn cluster_of(instance: &Instance, settings: &Settings) -> ClusterOwnership {
     match membership(&instance.tags) {
         Membership::In(cluster) => {
             let ours = settings.clusters.is_empty() || settings.clusters.contains(&cluster.to_string());
-            if ours { WhoseCluster::Ours(cluster) } else { WhoseCluster::NotOurs(Reason::NotOurCluster(cluster)) }
+            if ours {
+                ClusterOwnership::Ours(cluster)
+            } else {
+                ClusterOwnership::NotOurs(Reason::NotOurCluster(cluster))
+            }
         }
-        Membership::NoCluster => WhoseCluster::NotOurs(Reason::NoCluster(instance.id.to_string())),
+        Membership::NoCluster => ClusterOwnership::NotOurs(Reason::NoCluster(instance.id.to_string())),
         Membership::Several(clusters) => {
             let is_ours = |cluster: &&String| settings.clusters.is_empty() || settings.clusters.contains(cluster);
             let instance = instance.id.to_string();
             match clusters.iter().filter(is_ours).collect::<Vec<_>>()[..] {
-                [] => WhoseCluster::NotOurs(Reason::NotOurClusters { instance, clusters }),
-                [one] => WhoseCluster::Ours(ClusterName::new(one)),
-                _ => WhoseCluster::Ambiguous(Refusal::SeveralClusters { instance, clusters }),
+                [] => ClusterOwnership::NotOurs(Reason::NotOurClusters { instance, clusters }),
+                [one] => ClusterOwnership::Ours(ClusterName::new(one)),
+                _ => ClusterOwnership::Ambiguous(Refusal::SeveralClusters { instance, clusters }),
             }
         }
     }
 }
 
-/// What is to be done now: as the table says, but
-/// * a notice about a state that is no more is ignored;
-/// * a node whose hook is left to others is only uncordoned;
-/// * what begins later is postponed, except in a dry run, which says what will be done then.
+/// Decision of the table, except:
+/// * a notice about a past state is ignored;
+/// * a node whose launch hook is not ours is only uncordoned;
+/// * planned maintenance is postponed, but not in a dry run, which shows the later action.
 pub fn decide(
     notice: &Notice,
     instance: &Instance,
@@ -147,7 +151,7 @@ pub fn decide(
     }
 }
 
-/// The table: what a notice does to a node that is managed so.
+/// The table of decisions.
 pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
     let decision = decision_for(kind, settings);
     match owner {
@@ -160,7 +164,7 @@ pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
         },
         ManagedBy::Karpenter => match (settings.karpenter, decision) {
             (KarpenterNodes::NodeClaim, Decision::Drain) if !is_of_group(kind) => Decision::NodeClaim,
-            // What was scheduled is called off; Karpenter's nodes have no marks of ours.
+            // The schedule is deleted; Karpenter's nodes have no marks of ours.
             (KarpenterNodes::NodeClaim, Decision::Undo) if kind == Kind::MaintenanceOver => Decision::Undo,
             (_, _) if is_of_group(kind) => Decision::Ignore(Reason::KarpenterHasNoGroup),
             (_, _) => Decision::Ignore(Reason::Karpenter),
@@ -171,8 +175,8 @@ pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
     }
 }
 
-/// Whether the settings want anything done about such a notice.
-pub fn is_wanted(kind: Kind, settings: &Settings) -> bool {
+/// Returns `true` if the settings enable notices of that kind.
+pub fn is_enabled(kind: Kind, settings: &Settings) -> bool {
     !matches!(decision_for(kind, settings), Decision::Ignore(_))
 }
 
@@ -190,7 +194,7 @@ fn decision_for(kind: Kind, settings: &Settings) -> Decision {
     }
 }
 
-/// Whether EKS drains its managed node groups for such a notice (EKS user guide, "Managed node groups").
+/// Returns `true` if EKS drains its managed node groups for such a notice (EKS user guide, "Managed node groups").
 fn eks_drains_for(kind: Kind) -> bool {
     matches!(kind, Kind::Spot | Kind::Rebalance)
 }

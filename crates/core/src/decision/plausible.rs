@@ -1,6 +1,6 @@
-//! What a notice may claim: its time, how far ahead it looks, whose hook it names. Pure.
+//! Plausibility of a notice: its time, its deadline, its hook's group. Pure.
 //!
-//! AWS' own notices keep to this. One that does not was made or sent again by somebody who may invoke the function.
+//! AWS' own notices pass. Any other was forged or replayed by a principal that may invoke the function.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::{Deadline, Kind, Notice};
@@ -8,23 +8,23 @@ use spillway_notice::{Deadline, Kind, Notice};
 use super::Reason;
 use crate::instance::Instance;
 
-/// Clocks are apart by less: AWS refuses the calls of whoever is five minutes off (Signature Version 4).
+/// Largest difference of clocks: AWS refuses calls that are five minutes off (Signature Version 4).
 const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(5);
-/// As long as EventBridge (the rules of the template: an hour at most) and Lambda's queue (an hour) keep a notice together.
+/// Longest delay of a notice in EventBridge (an hour at most, by the template's rules) and in Lambda's queue (an hour).
 const QUEUED: SignedDuration = SignedDuration::from_hours(2);
-/// As long as a lifecycle hook waits.
+/// Longest wait of a lifecycle hook.
 const HOOK_WAITS: SignedDuration = SignedDuration::from_hours(48);
-/// AWS announces maintenance weeks ahead, and moves its start by weeks.
+/// Longest announcement of maintenance: weeks, and its start moves by weeks.
 const ANNOUNCED: SignedDuration = SignedDuration::from_hours(366 * 24);
 
-/// Why AWS sends no such notice at that time, if it does not. One that an earlier invocation has handed on was asked then.
+/// Reason to ignore a notice that AWS cannot have sent with these times. Continuations were checked by their first invocation.
 pub fn implausible(kind: Kind, time: Timestamp, deadline: Deadline, now: Timestamp) -> Option<Reason> {
     let age = now.duration_since(time);
     if age < -CLOCKS_APART {
         return Some(Reason::FromTheFuture(time));
     }
     let (oldest, ahead) = match kind {
-        // A schedule brings it back weeks later, and nothing hangs on its age.
+        // A schedule returns the notice weeks later.
         Kind::Maintenance | Kind::MaintenanceOver => (SignedDuration::MAX, ANNOUNCED),
         Kind::Terminate
         | Kind::ReturnToWarmPool
@@ -42,12 +42,12 @@ pub fn implausible(kind: Kind, time: Timestamp, deadline: Deadline, now: Timesta
     }
 }
 
-/// Why the notice's hook is not the instance's to wait for, if it is not: it is another group's.
-pub fn of_another_group(notice: &Notice, instance: &Instance) -> Option<Reason> {
+/// Reason to ignore a notice whose hook is of another group than the instance.
+pub fn hook_of_another_group(notice: &Notice, instance: &Instance) -> Option<Reason> {
     let named = notice.hook.as_ref().map(|hook| &hook.group)?;
     let own = match instance.group() {
         Some(own) if own == named => return None,
-        // An instance that is attached has its tag a little later.
+        // A launching instance gets its tag a little later.
         None if matches!(notice.kind, Kind::Launch | Kind::LaunchIntoWarmPool) => return None,
         own => own.unwrap_or("none").to_owned(),
     };
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_ahead_of_the_clock_is_refused() {
+    fn notice_from_the_future_is_refused() {
         for kind in Kind::ALL {
             assert_eq!(refused(kind, "2026-11-21T12:05:00Z"), None, "{kind:?}");
             let why = "the notice is dated 2026-11-21T12:05:01Z, ahead of the function's clock: AWS has not sent it";
@@ -75,17 +75,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_queues_keep_it_or_a_hook_waits_is_refused() {
+    fn notice_older_than_its_queue_or_hook_is_refused() {
         assert_eq!(refused(Kind::Spot, "2026-11-21T10:00:00Z"), None);
         let why = "the notice is dated 2026-11-21T09:59:59Z, and AWS brings none of this kind so late: somebody has sent it again";
         assert_eq!(refused(Kind::Spot, "2026-11-21T09:59:59Z").as_deref(), Some(why));
         assert_eq!(refused(Kind::Terminate, "2026-11-19T12:00:00Z"), None);
         assert!(refused(Kind::Terminate, "2026-11-19T11:59:59Z").is_some());
-        assert_eq!(refused(Kind::Maintenance, "2026-09-01T00:00:00Z"), None, "it waited for its time");
+        assert_eq!(refused(Kind::Maintenance, "2026-09-01T00:00:00Z"), None, "it waited for its schedule");
     }
 
     #[test]
-    fn what_is_announced_further_ahead_than_aws_does_is_refused() {
+    fn deadline_too_far_ahead_is_refused() {
         let refused = |kind, starts: &str| implausible(kind, at(NOW), Deadline::Hard(at(starts)), at(NOW));
         assert_eq!(refused(Kind::Maintenance, "2027-11-22T12:00:00Z"), None);
         let why = "the notice announces something for 2027-11-22T12:00:01Z, further ahead than AWS does";
@@ -96,12 +96,12 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_of_another_group_than_the_instances_is_refused() {
+    fn hook_of_another_group_is_refused() {
         let of = |kind, group: Option<&str>| {
             let notice = Notice { hook: Some(hook("spillway")), ..test_support::notice(kind, Deadline::HeldByHook) };
             let own = group.map(|group| ("aws:autoscaling:groupName", group));
             let instance = Instance { tags: tags(own.as_slice()), ..instance() };
-            of_another_group(&notice, &instance).map(|reason| reason.to_string())
+            hook_of_another_group(&notice, &instance).map(|reason| reason.to_string())
         };
         assert_eq!(of(Kind::Terminate, Some("workers")), None);
         assert!(of(Kind::Terminate, None).is_some());

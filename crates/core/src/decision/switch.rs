@@ -1,4 +1,4 @@
-//! By which setting a kind of notice is switched on and off. Pure.
+//! Settings that switch kinds of notices on and off. Pure.
 
 use std::fmt;
 
@@ -20,6 +20,7 @@ impl Switch {
         }
     }
 
+    /// Instruction for switching the notice off.
     pub fn off(self) -> String {
         match self {
             Self::Lists(family) => {
@@ -51,7 +52,7 @@ pub fn switch_of(kind: Kind, settings: &Settings) -> Switch {
             Switch::Lists(NoticeFamily::StateChange)
         }
         Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume => Switch::Lists(NoticeFamily::Terminate),
-        // What we drained on its way out is given back, whoever completes launch hooks; and the other way round.
+        // A node that was drained for its hook is uncordoned even if launch hooks are off, and the other way round.
         kind if kind.comes_back() && settings.policy(NoticeFamily::Terminate) != Policy::Ignore => {
             Switch::Lists(NoticeFamily::Terminate)
         }
@@ -65,15 +66,15 @@ mod tests {
     use crate::test_support::settings;
 
     #[test]
-    fn a_person_reads_by_which_setting_a_notice_is_off_and_how_to_switch_it_off() {
-        let told = |kind| {
+    fn switch_names_its_setting_and_how_to_turn_it_off() {
+        let texts = |kind| {
             let switch = switch_of(kind, &settings(&[]));
             (switch.to_string(), switch.off())
         };
-        let (is_off, off) = told(Kind::Maintenance);
+        let (is_off, off) = texts(Kind::Maintenance);
         assert_eq!(is_off, "neither DrainOn nor CordonOn names maintenance");
         assert_eq!(off, "take maintenance out of the parameters DrainOn and CordonOn");
-        let (is_off, off) = told(Kind::Launch);
+        let (is_off, off) = texts(Kind::Launch);
         assert_eq!(is_off, "the parameter Launch is off");
         assert_eq!(off, "set the parameter Launch to off");
     }

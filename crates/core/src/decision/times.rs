@@ -1,4 +1,4 @@
-//! When: what begins later than its notice comes, and when it is looked whether a node may be given back. Pure.
+//! Start of planned drains and times of undo checks. Pure.
 
 use std::time::Duration;
 
@@ -7,31 +7,30 @@ use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, Kind, Notice};
 use spillway_settings::Settings;
 
-/// How long a rebalance recommendation drains or cordons a node.
+/// Time for which a rebalance recommendation drains or cordons a node.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
-/// A drain of a rebalance recommendation has ended by then, and a late one too (`LEAST_WINDOW`).
+/// Time after the window by which a drain for a rebalance recommendation has ended, a late one too (`LEAST_WINDOW`).
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
 /// Time before the start of maintenance in which no drain waits for its turn, beside the grace of its pods: budgets let pods go,
 /// volumes are detached, and EventBridge Scheduler may be a minute late.
 const RESERVE: SignedDuration = SignedDuration::from_mins(10);
-/// Pause until a drain that waits for its turn looks again.
+/// Pause between two attempts of a planned drain to begin.
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
-/// How long it takes from one look at a node that is to come back to the next.
+/// Pause between two undo checks of a node.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
-/// How often it is looked: for a day. EC2's windows for a reboot are of hours.
+/// Most undo checks of a node: one day. EC2's windows for a reboot last hours.
 const MOST_CHECKS: u32 = 144;
-/// How often a cluster is tried that cannot be reached, for an instance that only runs again: for an hour. A control plane that
-/// is updated is away for minutes.
+/// Most checks of an unreachable cluster after an instance has started: one hour. An updated control plane is away for minutes.
 const MOST_TRIES: u32 = 6;
 
-/// When to begin: at once, but for what is announced weeks ahead.
+/// Start of the work: at once, except for maintenance that is announced weeks ahead.
 pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
     let Some(starts) = planned_start(notice) else { return Timestamp::MIN };
     let lead = SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX);
     starts.saturating_sub(lead).unwrap_or(Timestamp::MIN)
 }
 
-/// When the maintenance starts, if it is planned. Past its start it is not.
+/// Planned start of maintenance. `None` once the start has passed.
 pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     match (notice.kind, notice.deadline) {
         (Kind::Maintenance, Deadline::Hard(starts)) => Some(starts),
@@ -39,23 +38,23 @@ pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     }
 }
 
-/// When a drain begins at the latest, whatever the pace, if the pods of its node have that grace period at most. A pod that a budget
-/// blocks is forced after half of the window at the earliest: twice its grace leaves it all of it.
+/// Latest start of a planned drain whose pods have that grace period at most. A pod that a PDB blocks is forced after half of the
+/// window at the earliest, so twice its grace leaves it all of it.
 pub fn pace_ends(starts: Timestamp, longest_grace: Duration) -> Timestamp {
     let grace = SignedDuration::try_from(longest_grace).unwrap_or(SignedDuration::MAX);
     let time = grace.checked_mul(2).and_then(|time| time.checked_add(RESERVE)).unwrap_or(SignedDuration::MAX);
     starts.saturating_sub(time).unwrap_or(Timestamp::MIN)
 }
 
-/// When a drain that waits for its turn looks again: in some minutes, and before its pace ends.
+/// Next attempt of a planned drain to begin: in some minutes, but before its pace ends.
 pub fn next_turn(pace_ends: Timestamp, now: Timestamp) -> Timestamp {
     now.saturating_add(TURN_AFTER).unwrap_or(Timestamp::MAX).min(pace_ends)
 }
 
-/// When to look for the first time whether a node that was taken out for such a notice may be given back.
-/// `None`: never, because the instance goes, or because a notice will say that it is back.
+/// First undo check of a node that was drained for such a notice.
+/// `None`: the instance goes, or another notice reports its return.
 pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
-    let soon = look_again(now);
+    let soon = next_look(now);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     match (notice.kind, notice.deadline) {
         (Kind::Rebalance, _) => {
@@ -63,25 +62,25 @@ pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
         }
         (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
         (Kind::Maintenance, Deadline::Unknown) if reboots => Some(soon),
-        // The group tells when the volume is replaced; but not everybody has a hook for that.
+        // Not every group has a hook that reports the replaced volume.
         (Kind::ReplaceRootVolume, _) => Some(soon),
         _ => None,
     }
 }
 
 pub fn next_check(kind: Kind, check: &UndoCheck, now: Timestamp) -> Option<Timestamp> {
-    let most = if follows_a_claim(kind) { MOST_CHECKS } else { MOST_TRIES };
+    let most = if expects_claim(kind) { MOST_CHECKS } else { MOST_TRIES };
     let again = check.next().number < most;
-    again.then(|| look_again(now))
+    again.then(|| next_look(now))
 }
 
-/// When to look again at a node that is not back, or that a late notice may have claimed since.
-pub fn look_again(now: Timestamp) -> Timestamp {
+/// Next check of a node that is not back, or that a late notice may have claimed since.
+pub fn next_look(now: Timestamp) -> Timestamp {
     now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX)
 }
 
-/// Whether something is over for which a node was claimed, as a rule; and not something that every instance does that starts.
-pub fn follows_a_claim(kind: Kind) -> bool {
+/// Returns `true` if a node has usually been claimed for the notice. An instance that starts has usually not been claimed.
+pub fn expects_claim(kind: Kind) -> bool {
     matches!(kind, Kind::Rebalance | Kind::Maintenance | Kind::MaintenanceOver | Kind::ReplaceRootVolume)
 }
 
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
     use crate::test_support::{self, at, settings};
 
-    /// A notice of midnight about maintenance at three.
+    /// Notice of midnight about maintenance at three.
     fn notice(kind: Kind, reboots: bool) -> Notice {
         Notice {
             time: at("2026-12-24T00:00:00Z"),
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn maintenance_begins_its_lead_before_it_starts_and_all_else_at_once() {
+    fn maintenance_begins_before_its_start_and_all_else_at_once() {
         let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "600")]);
         assert_eq!(begins(&notice(Kind::Maintenance, false), &settings), at("2026-12-24T02:50:00Z"));
         assert_eq!(begins(&notice(Kind::Spot, false), &settings), Timestamp::MIN);
@@ -111,6 +110,8 @@ mod tests {
         assert_eq!(planned_start(&notice(Kind::Spot, false)), None);
         let past = Notice { deadline: Deadline::Unknown, ..notice(Kind::Maintenance, false) };
         assert_eq!(planned_start(&past), None);
+        let early = Notice { deadline: Deadline::Hard(Timestamp::MIN), ..past };
+        assert_eq!(begins(&early, &settings), Timestamp::MIN);
     }
 
     #[test]
@@ -122,21 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn waiting_drain_looks_again_after_three_minutes_but_before_its_pace_ends() {
+    fn waiting_drain_tries_again_before_its_pace_ends() {
         let now = at("2026-12-24T02:00:00Z");
         assert_eq!(next_turn(Timestamp::MAX, now), at("2026-12-24T02:03:00Z"));
         assert_eq!(next_turn(at("2026-12-24T02:01:00Z"), now), at("2026-12-24T02:01:00Z"));
     }
 
     #[test]
-    fn a_lead_from_before_the_calendar_is_at_once() {
-        let mut early = notice(Kind::Maintenance, false);
-        early.deadline = Deadline::Hard(Timestamp::MIN);
-        assert_eq!(begins(&early, &settings(&[])), Timestamp::MIN);
-    }
-
-    #[test]
-    fn a_reboot_is_looked_for_from_its_start_on_and_what_is_not_coming_back_is_not() {
+    fn undo_check_is_due_only_if_the_node_returns() {
         let first = |notice: &Notice, now| first_check(notice, at(now));
         let reboot = notice(Kind::Maintenance, true);
         assert_eq!(first(&reboot, "2026-12-24T02:00:00Z"), Some(at("2026-12-24T03:00:00Z")));
@@ -152,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rebalance_is_looked_after_by_the_clock_of_its_notice_so_that_a_retry_moves_nothing() {
+    fn check_after_a_rebalance_counts_from_the_notice() {
         let rebalance = notice(Kind::Rebalance, false);
         for now in ["2026-12-24T00:00:01Z", "2026-12-24T00:09:00Z"] {
             assert_eq!(first_check(&rebalance, at(now)), Some(at("2026-12-24T01:00:15Z")));
@@ -160,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_does_not_come_back_is_looked_for_every_ten_minutes_for_a_day() {
+    fn unreturned_node_is_checked_every_ten_minutes_for_a_day() {
         let check = |number| UndoCheck { notice: Value::Null, instance: String::new(), number };
         let now = at("2026-12-24T03:00:00Z");
         let next = |number| next_check(Kind::Maintenance, &check(number), now);
@@ -172,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_cannot_be_reached_is_tried_for_an_hour_when_nobody_claimed_a_node() {
+    fn unreachable_cluster_is_tried_for_an_hour_without_a_claim() {
         let mut check = UndoCheck { notice: Value::Null, instance: String::new(), number: 0 };
         let (mut now, mut tries) = (at("2026-12-24T03:00:00Z"), 1);
         while let Some(next) = next_check(Kind::Running, &check, now) {

@@ -1,4 +1,4 @@
-//! What the API server answered to an eviction or a deletion, and what that means for the pod.
+//! Answers of the API server to an eviction or a deletion.
 
 use std::time::Duration;
 
@@ -6,41 +6,42 @@ use kube_core::{Status, TypeMeta};
 use spillway_receipt::{BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS};
 
 use super::request::Method;
-use crate::kube::status::{NO_STATUS, is_missing, is_of_another_uid, is_of_rbac, is_of_webhook, is_terminating, said};
-
-/// What the API server said to an eviction or a deletion.
+use crate::kube::status::{
+    NO_STATUS, describe, is_missing, is_of_another_uid, is_of_rbac, is_of_webhook, is_terminating,
+};
+/// Answer of the API server to an eviction or a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The pod is on its way out.
+    /// The pod leaves.
     Leaving,
-    /// There is no such pod any more.
+    /// The pod is gone.
     Gone,
-    /// Another pod has its name by now, so the one that is meant has gone.
+    /// Another pod has the name, so the requested one is gone.
     Replaced,
     /// A PodDisruptionBudget allows no disruption now.
     BlockedBy { budget: String },
     /// Two budgets cover the pod, which the eviction API cannot handle.
     BlockedBySeveral,
-    /// The namespace is being deleted, and its pods with it.
+    /// The namespace is being deleted with its pods.
     NamespaceTerminating,
-    /// The API server is busy; not the pod's fault.
+    /// The API server is busy.
     Throttled { retry_after: Option<Duration> },
-    /// The token was too old, or the cluster does not know us.
+    /// The token was too old, or the cluster does not accept it.
     Unauthorized { message: String },
-    /// We have no right to do that.
+    /// A right is missing.
     Forbidden { message: String },
-    /// The request as it is will not do: a conflict, what an admission webhook objects to, a budget whose status is odd.
+    /// A conflict, an admission webhook's denial, or a budget with an odd status.
     Refused { message: String },
-    /// The API server failed, or something that it depends on.
+    /// The API server failed, or one of its dependencies.
     ServerError { message: String, retry_after: Option<Duration> },
-    /// No answer came, or none that can be read.
+    /// No answer, or an unreadable one.
     Unanswered { message: String },
-    /// No answer had come when the pod could wait for it no longer.
+    /// No answer in the time that the pod could wait.
     GivenUp { message: String },
 }
 
 impl Answer {
-    /// What the receipt calls it.
+    /// Name of the answer in the receipt.
     pub fn name(&self, method: Method) -> &'static str {
         match (self, method) {
             (Self::Leaving, Method::Evict) => "evicted",
@@ -61,18 +62,17 @@ impl Answer {
 }
 
 impl Answer {
-    /// Returns `true` if the API server decided against the request. A request that was lost, or for which it had no time, is not
-    /// refused.
+    /// Returns `true` if the API server decided against the request. A lost or throttled request is not refused.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Forbidden { .. } | Self::Refused { .. } | Self::ServerError { .. })
     }
 }
 
-/// How much of a response is read, which is all that says anything: a deletion is answered with the pod, which may be 1.5 MB, and
-/// a hundred may be answered at once.
+/// Most bytes of a response that are read. A deletion is answered with the pod, which may be 1.5 MB, and a hundred may be answered
+/// at once.
 pub const READ: usize = 64 << 10;
 
-/// As much of the API server's response as is read.
+/// The part of the API server's response that is read.
 #[derive(Debug, Default)]
 pub struct ApiResponse {
     pub code: u16,
@@ -82,12 +82,12 @@ pub struct ApiResponse {
 }
 
 impl ApiResponse {
-    /// Whether what was requested is done.
+    /// Returns `true` if the request succeeded.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.code)
     }
 
-    /// Why it is not. A busy API server and what stands before it answer in plain text.
+    /// Status of a failed request. A busy API server and proxies answer in plain text.
     pub fn status(&self) -> Status {
         let status = serde_json::from_slice::<Status>(&self.body)
             .unwrap_or_else(|_| Status::failure(&String::from_utf8_lossy(&self.body), NO_STATUS));
@@ -95,11 +95,10 @@ impl ApiResponse {
     }
 }
 
-/// The answers as the API server's eviction handler gives them
-/// (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
-pub fn meaning(response: &ApiResponse) -> Answer {
+/// Interprets the answers of the API server's eviction handler (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
+pub fn interpret(response: &ApiResponse) -> Answer {
     if response.is_success() {
-        // A success that is no object came from something else on the way.
+        // A success without an object came from a proxy.
         return match serde_json::from_slice::<TypeMeta>(&response.body) {
             Ok(_) => Answer::Leaving,
             Err(error) if error.is_eof() && response.body.len() >= READ => Answer::Leaving,
@@ -108,18 +107,18 @@ pub fn meaning(response: &ApiResponse) -> Answer {
     }
     let status = response.status();
     let retry_after = retry_after(response, &status);
-    let message = || format!("the API server answered {}", said(&status));
+    let message = || format!("the API server answered {}", describe(&status));
     if let Some(budget) = blocking_budget(&status) {
         return Answer::BlockedBy { budget };
     }
     match status.code {
-        // Whatever else cannot be found, a pod that may be there is not taken for gone.
+        // A 404 about anything but the pod does not show that the pod is gone.
         404 if is_missing(&status, "pods") => Answer::Gone,
         409 if is_of_another_uid(&status) => Answer::Replaced,
         401 => Answer::Unauthorized { message: message() },
         403 if is_terminating(&status) => Answer::NamespaceTerminating,
         403 if is_of_rbac(&status) => Answer::Forbidden { message: status.message },
-        // What a busy API server answers is no webhook's.
+        // A busy API server's 429 is not a webhook's.
         429 if is_of_webhook(&status) => Answer::Refused { message: message() },
         429 => Answer::Throttled { retry_after },
         500 if status.message.contains("more than one PodDisruptionBudget") => Answer::BlockedBySeveral,
@@ -139,7 +138,7 @@ fn blocking_budget(status: &Status) -> Option<String> {
     named.or(refused).or(cause.map(|cause| cause.message.as_str())).map(str::to_owned)
 }
 
-/// The header has it when the API server is too busy to look at a request, the body when it did.
+/// Reads `Retry-After`: from the header if the API server was too busy to process the request, else from the body.
 fn retry_after(response: &ApiResponse, status: &Status) -> Option<Duration> {
     let header = response.retry_after.as_ref().and_then(|text| text.parse::<u32>().ok());
     let seconds = header.or(status.details.as_ref().map(|details| details.retry_after_seconds));

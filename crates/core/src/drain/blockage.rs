@@ -1,5 +1,5 @@
-//! When it is published that something blocks a drain: once, when it has blocked a pod for a minute, or for half of the window
-//! if that is less; and once more when it is over. Pure.
+//! Events about a blocked drain: one when a blocker has kept a pod for a minute, or for half of the window if that is less, and
+//! another when all blocked pods are released. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,59 +12,58 @@ use super::plan::{PodName, PodUid};
 use super::pod::blocker::Blocker;
 use super::pod::{PodState, Tracked};
 
-/// Most pods that a budget blocks wait for seconds, until another one is Ready: that is no news.
+/// Time after which a blockage is published. Most blocked pods wait only for seconds, until another one is Ready.
 const LONG: Duration = Duration::from_mins(1);
 
-/// What is to be published.
+/// News about a blockage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockageNews {
-    /// Something has blocked a pod for long. These are all that are blocked now.
+    /// A pod has been blocked for long; all pods that are blocked now.
     Begun(Vec<BlockedPod>),
-    /// Of those that were published each is leaving, or has gone.
+    /// Each of the published pods is leaving or gone.
     Over(Vec<ReleasedPod>),
 }
 
-/// A pod that nothing blocks any more.
+/// A pod that is no longer blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleasedPod {
     pub uid: PodUid,
     pub name: PodName,
 }
 
-/// A pod that something blocks.
+/// A blocked pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedPod {
     pub uid: PodUid,
     pub name: PodName,
     pub by: Blocker,
-    /// When its annotation ends, or from when on it is forced; absent: never.
+    /// Time at which its annotation ends or it is forced; absent: never.
     pub until: Option<Instant>,
-    /// The grace period that it asks for.
+    /// The pod's own grace period.
     pub grace: Duration,
     /// Remedy for the blockage.
     pub advice: Option<String>,
 }
 
-/// How long something has blocked the pods of a drain.
+/// Blockage of a drain.
 #[derive(Debug)]
 pub(super) struct Blockage {
-    /// Since when each pod that is blocked has been so.
+    /// Begin of each pod's blockage.
     since: BTreeMap<PodUid, Instant>,
     stage: Stage,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// Nothing has been published.
     Short,
-    /// These pods have been, or by an earlier invocation those that still had to leave when this one began.
+    /// The pods of the published event; in a later invocation all pods that had to leave at its begin.
     Published(BTreeSet<PodUid>),
-    /// Both have been published: a drain has no more than these two.
+    /// Both events have been published. A drain has no more.
     Over,
 }
 
 impl Blockage {
-    /// The blockage of a drain whose pods are these, of which earlier invocations have published that much.
+    /// Blockage of a drain with these pods, after the events of earlier invocations.
     pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
             None => Stage::Short,
@@ -76,7 +75,7 @@ impl Blockage {
         Self { since: BTreeMap::new(), stage }
     }
 
-    /// What a later invocation is to know of it.
+    /// Last published event, for a later invocation.
     pub(super) fn published(&self) -> Option<PublishedBlockage> {
         match self.stage {
             Stage::Short => None,
@@ -85,7 +84,7 @@ impl Blockage {
         }
     }
 
-    /// What is to be published of the pods as they are now. It counts as published then.
+    /// News about the pods as they are now. They count as published.
     pub(super) fn news(
         &mut self,
         pods: &BTreeMap<PodUid, Tracked>,
@@ -115,7 +114,7 @@ impl Blockage {
         }
     }
 
-    /// When there will be news of it by the mere passing of time.
+    /// Time at which a pod will have been blocked for long.
     pub(super) fn due(&self, window: Window) -> Option<Instant> {
         let long = LONG.min(window.end.saturating_duration_since(window.start) / 2);
         self.since.values().min().map(|since| *since + long)
@@ -136,7 +135,7 @@ fn has_to_leave(pod: &Tracked) -> bool {
     !pod.is_returned && matches!(pod.state, PodState::Waits { .. } | PodState::Requested)
 }
 
-/// Whether something blocks it, also while it is tried whether that is still so.
+/// Returns `true` if the pod is blocked, also during another attempt to evict it.
 fn is_blocked(pod: &Tracked) -> bool {
     has_to_leave(pod) && pod.blocked.by().is_some()
 }
@@ -150,7 +149,7 @@ fn blocked(uid: &PodUid, pod: &Tracked, window: Window) -> Option<BlockedPod> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drain::deadline::{MARGIN, Termination};
+    use crate::drain::deadline::tests::hard;
     use crate::drain::pod::blocker::BudgetName;
     use crate::drain::tier::Tier;
 
@@ -160,23 +159,11 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn window(start: Instant, seconds: u64) -> Window {
-        let end = start + secs(seconds);
-        Window {
-            start,
-            end,
-            instance_goes: Termination::At(end),
-            margin: MARGIN,
-            detaching: Duration::ZERO,
-            dead_since: None,
-        }
-    }
-
     fn uid(name: &str) -> PodUid {
         PodUid(format!("uid-of-{name}"))
     }
 
-    /// Pods that wait, without anything that blocks them.
+    /// Waiting pods without a blocker.
     fn pods<const N: usize>(names: [&str; N], now: Instant) -> BTreeMap<PodUid, Tracked> {
         names.map(|name| (uid(name), Tracked::new(name_of(name), Tier::Ordinary, GRACE, now))).into()
     }
@@ -199,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn what_blocks_a_pod_for_a_minute_is_news_once_and_so_is_its_end() {
+    fn blockage_of_a_minute_and_its_end_are_published_once() {
         let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0", "web-0", "free"], start), window(start, 600));
+        let (mut pods, window) = (pods(["db-0", "web-0", "free"], start), hard(start, 600));
         let mut blockage = Blockage::new(None, &pods);
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         assert_eq!(blockage.news(&pods, window, start), None);
@@ -216,20 +203,20 @@ mod tests {
         assert_eq!((blockage.due(window), blockage.published()), (None, Some(PublishedBlockage::Begun)));
 
         pods.get_mut(&uid("db-0")).unwrap().settle(PodState::Leaving { by: start + secs(90) });
-        assert_eq!(blockage.news(&pods, window, start + secs(70)), None, "web-0 is blocked still");
+        assert_eq!(blockage.news(&pods, window, start + secs(70)), None, "web-0 is still blocked");
         pods.get_mut(&uid("web-0")).unwrap().settle(PodState::Gone { at: start + secs(71) });
         assert_eq!(names(blockage.news(&pods, window, start + secs(71))).unwrap(), ["db-0 over", "web-0 over"]);
         assert_eq!(blockage.published(), Some(PublishedBlockage::Over));
 
         pods.get_mut(&uid("free")).unwrap().block(budget("free"), None);
         assert_eq!(blockage.news(&pods, window, start + secs(80)), None);
-        assert_eq!(blockage.news(&pods, window, start + secs(500)), None, "two are enough");
+        assert_eq!(blockage.news(&pods, window, start + secs(500)), None, "one begin and one end");
     }
 
     #[test]
-    fn in_a_short_window_half_of_it_is_long() {
+    fn half_of_a_short_window_counts_as_long() {
         let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0"], start), window(start, 50));
+        let (mut pods, window) = (pods(["db-0"], start), hard(start, 50));
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         let mut blockage = Blockage::new(None, &pods);
         assert_eq!(blockage.news(&pods, window, start), None);
@@ -238,9 +225,9 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_was_released_meanwhile_counts_from_its_next_refusal() {
+    fn released_pod_counts_from_its_next_refusal() {
         let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0"], start), window(start, 600));
+        let (mut pods, window) = (pods(["db-0"], start), hard(start, 600));
         let mut blockage = Blockage::new(None, &pods);
         let mut at = |seconds, change: &dyn Fn(&mut Tracked)| {
             change(pods.get_mut(&uid("db-0")).unwrap());
@@ -254,9 +241,9 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_is_tried_is_blocked_all_the_while() {
+    fn pod_is_blocked_while_its_eviction_is_retried() {
         let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0"], start), window(start, 600));
+        let (mut pods, window) = (pods(["db-0"], start), hard(start, 600));
         let mut blockage = Blockage::new(None, &pods);
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         assert_eq!(blockage.news(&pods, window, start), None);
@@ -266,12 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn a_later_invocation_publishes_only_the_end_and_only_once() {
+    fn later_invocation_publishes_only_the_end_once() {
         let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0", "web-0"], start), window(start, 600));
+        let (mut pods, window) = (pods(["db-0", "web-0"], start), hard(start, 600));
         pods.get_mut(&uid("web-0")).unwrap().settle(PodState::Leaving { by: start });
         let mut blockage = Blockage::new(Some(PublishedBlockage::Begun), &pods);
-        assert_eq!(blockage.news(&pods, window, start), None, "nobody has asked yet whether db-0 may leave");
+        assert_eq!(blockage.news(&pods, window, start), None, "db-0 has not been evicted yet");
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         assert_eq!(blockage.news(&pods, window, start + secs(300)), None);
         pods.get_mut(&uid("db-0")).unwrap().settle(PodState::Leaving { by: start });
@@ -279,13 +266,13 @@ mod tests {
         let mut later = Blockage::new(blockage.published(), &pods);
         pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         assert_eq!(later.news(&pods, window, start + secs(400)), None);
-        assert_eq!(later.news(&pods, window, start + secs(500)), None, "two are enough");
+        assert_eq!(later.news(&pods, window, start + secs(500)), None, "one begin and one end");
     }
 
     #[test]
-    fn nothing_that_is_not_blocked_is_news() {
+    fn unblocked_pod_is_not_published() {
         let start = Instant::now();
-        let (pods, window) = (pods(["db-0"], start), window(start, 600));
+        let (pods, window) = (pods(["db-0"], start), hard(start, 600));
         let mut blockage = Blockage::new(None, &pods);
         assert_eq!(blockage.news(&pods, window, start + secs(599)), None);
         assert_eq!(blockage.due(window), None);

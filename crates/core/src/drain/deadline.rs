@@ -1,16 +1,15 @@
-//! How long there is, and what that means for a pod. Pure: instants in, durations out.
+//! The drain's window, and a pod's grace and last safe moment in it. Pure: instants in, durations out.
 //!
-//! * `grace`: how much of its grace a pod is given
-//! * `forcing`: when a pod is asked, and when it is deleted although something blocks it
+//! * `grace`: grace period that a pod is given
+//! * `forcing`: time of a pod's first request, and of its forced deletion
 //!
-//! The rule, for an instance that goes at a known time whatever we do: a pod leaves by eviction,
-//! with its own grace period as long as that fits and with what is left when it does not. A
-//! PodDisruptionBudget is respected until that would cost the pod its clean shutdown; then the pod is
-//! deleted. A do-not-disrupt annotation ends before, so that a budget has time. The end of a hook's
-//! longest wait is such a time, because the instance goes then as well; but it clamps no grace.
+//! An instance that goes at a known time: a pod is evicted with its own grace period if that fits, else with the time that is
+//! left. A PDB is respected until respecting it would cost the pod its clean shutdown; then the pod is deleted. A do-not-disrupt
+//! annotation ends earlier, so that a budget has time. The end of a hook's longest wait is such a time too, because the instance
+//! goes then; but it clamps no grace.
 //!
-//! An instance that is going at a time that nobody knows gives no reason to take grace from a pod: a replacement starts when
-//! the deletion is accepted, however long the grace. What blocks a pod is respected for a time that is set.
+//! An instance that goes at an unknown time takes no grace from a pod: a replacement starts when the deletion is accepted,
+//! however long the grace. Blockers are respected for a fixed time.
 
 mod forcing;
 mod grace;
@@ -19,45 +18,44 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub use forcing::LEAST_PATIENCE;
+pub use forcing::LEAST_EVICTION_TIMEOUT;
 pub use grace::{Deletion, Grace};
 
-/// What is kept before the instance goes: a kubelet tells the API server within a second or so that its pods have stopped,
-/// and the drain has yet to hear of it.
+/// Reserve before the instance goes: a kubelet reports within about a second that its pods have stopped, and the drain receives
+/// that report later.
 pub const MARGIN: Duration = Duration::from_secs(2);
 
-/// From when to when a node is drained.
+/// Time window of a node's drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// When the drain began.
+    /// Begin of the drain.
     pub start: Instant,
-    /// When waiting ends.
+    /// End of the wait for pods.
     pub end: Instant,
     pub instance_goes: Termination,
-    /// What is kept before that: the kubelet must have told the API server that the pods are gone.
+    /// Reserve before the instance goes, for the kubelet's report.
     pub margin: Duration,
-    /// What is kept for the volumes of a pod that has stopped: as long as a hook is held until they are detached.
+    /// Reserve for the volumes of a stopped pod: as long as a hook is held until they are detached.
     pub detaching: Duration,
-    /// Since when the node is taken for dead, if it is. While a hook holds its instance, what blocks its pods is not respected from
-    /// then on.
+    /// Time from which the node counts as dead. While a hook holds the instance, its pods' blockers are not respected any longer.
     pub dead_since: Option<Instant>,
 }
 
-/// When the instance goes.
+/// Time at which the instance goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
-    /// Then, whatever we do.
+    /// At a fixed time.
     At(Instant),
-    /// When its hook is completed, which is then at the latest.
+    /// At the completion of its hook, no later than that time.
     AtTheLatest(Instant),
-    /// It is going, and nobody says when. What blocks a pod is respected until then.
+    /// At an unknown time. Blockers are respected until then.
     Soon { respected_until: Instant },
-    /// Nobody says that it goes at all.
+    /// Possibly never.
     Unknown,
 }
 
 impl Termination {
-    /// When it goes whatever we do.
+    /// Fixed time.
     pub fn hard(self) -> Option<Instant> {
         match self {
             Self::At(at) => Some(at),
@@ -65,7 +63,7 @@ impl Termination {
         }
     }
 
-    /// When it goes at the latest.
+    /// Latest time.
     pub fn latest(self) -> Option<Instant> {
         match self {
             Self::At(at) | Self::AtTheLatest(at) => Some(at),
@@ -75,8 +73,8 @@ impl Termination {
 }
 
 impl Window {
-    /// The same window, when nobody is left on the node to report that a pod has stopped: of an instance that is going, that
-    /// says that it has gone, and nothing is respected any longer.
+    /// The window once the kubelet is silent. The silence of an instance that is going shows that the instance has gone, so
+    /// blockers are not respected any longer.
     #[must_use]
     pub fn on_silence(self, now: Instant) -> Self {
         match self.instance_goes {
@@ -89,13 +87,13 @@ impl Window {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::grace::LEAST_GRACE;
     use super::*;
 
-    pub(super) fn hard(from: Instant, seconds: u64) -> Window {
+    pub(in crate::drain) fn hard(from: Instant, seconds: u64) -> Window {
         let at = from + Duration::from_secs(seconds);
         Window {
             start: from,
@@ -107,8 +105,8 @@ mod tests {
         }
     }
 
-    pub(super) fn soon(start: Instant, respected: Duration) -> Window {
-        let instance_goes = Termination::Soon { respected_until: start + respected };
+    pub(in crate::drain) fn soon(start: Instant, respected_s: u64) -> Window {
+        let instance_goes = Termination::Soon { respected_until: start + Duration::from_secs(respected_s) };
         Window { instance_goes, ..hard(start, 600) }
     }
 
@@ -125,14 +123,14 @@ mod tests {
         }
     }
 
-    /// A deletion of so long ago with that grace.
+    /// Deletion of `ago_s` seconds ago with that grace.
     pub(super) fn deletion(ago_s: u64, grace_s: u64, now: Instant) -> Deletion {
         let since = now - Duration::from_secs(ago_s);
         Deletion { since, by: since + Duration::from_secs(grace_s) }
     }
 
     #[test]
-    fn a_hook_that_is_held_clamps_nothing_and_forces_in_time_for_its_longest_wait() {
+    fn held_hook_clamps_nothing_and_forces_before_its_end() {
         let now = Instant::now();
         let end = now + Duration::from_secs(600);
         let window = Window { instance_goes: Termination::AtTheLatest(end), ..hard(now, 600) };
@@ -146,10 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn when_the_node_of_an_instance_that_is_going_is_silent_nothing_is_respected_any_longer() {
+    fn silent_node_of_a_going_instance_ends_all_respect() {
         let (start, grace) = (Instant::now(), Duration::from_secs(30));
         let at = start + Duration::from_secs(20);
-        let window = soon(start, Duration::from_secs(120));
+        let window = soon(start, 120);
         assert_eq!(window.forced_from(grace), Some(start + Duration::from_secs(120)));
         assert_eq!(window.on_silence(at).forced_from(grace), Some(at));
         assert_eq!(window.on_silence(at).on_silence(at + grace), window.on_silence(at));
@@ -158,23 +156,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pod_that_is_requested_at_its_last_safe_moment_gets_all_of_its_grace(
-            asked_s in 0..1000_u64, more_ms in 0..7_200_000_u64, margin_ms in 0..60_000_u64,
+        fn pod_requested_at_its_last_safe_moment_gets_its_grace(
+            grace_s in 0..1000_u64, more_ms in 0..7_200_000_u64, margin_ms in 0..60_000_u64,
         ) {
             let start = Instant::now();
-            let window = window(start, 1000 * asked_s + margin_ms + more_ms, margin_ms);
-            let grace = Duration::from_secs(asked_s);
+            let window = window(start, 1000 * grace_s + margin_ms + more_ms, margin_ms);
+            let grace = Duration::from_secs(grace_s);
             let moment = window.last_safe_moment(grace).expect("the deadline is hard");
             prop_assert_eq!(window.grace(grace, moment), Grace::Own);
-            prop_assert_eq!(moment, start + Duration::from_millis(more_ms), "and it is the last one");
+            prop_assert_eq!(moment, start + Duration::from_millis(more_ms), "not earlier than necessary");
         }
 
         #[test]
-        fn a_tighter_deadline_never_forces_later_and_never_gives_more(
-            asked_s in 0..1000_u64, window_ms in 0..1_000_000_u64, less_ms in 0..1_000_000_u64, at_ms in 0..1_000_000_u64,
+        fn tighter_deadline_never_forces_later_nor_gives_more_grace(
+            grace_s in 0..1000_u64, window_ms in 0..1_000_000_u64, less_ms in 0..1_000_000_u64, at_ms in 0..1_000_000_u64,
         ) {
             let start = Instant::now();
-            let (grace, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
+            let (grace, at) = (Duration::from_secs(grace_s), start + Duration::from_millis(at_ms));
             let (loose, tight) = (window(start, window_ms, 2000), window(start, window_ms.saturating_sub(less_ms), 2000));
             prop_assert!(tight.forced_from(grace) <= loose.forced_from(grace));
             prop_assert!(tight.last_safe_moment(grace) <= loose.last_safe_moment(grace));
@@ -182,11 +180,11 @@ mod tests {
         }
 
         #[test]
-        fn the_end_of_an_invocation_changes_nothing_before_the_instance_goes(
-            asked_s in 0..1000_u64, window_ms in 0..172_800_000_u64, end_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
+        fn end_of_an_invocation_changes_no_deadline(
+            grace_s in 0..1000_u64, window_ms in 0..172_800_000_u64, end_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
         ) {
             let start = Instant::now();
-            let (grace, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
+            let (grace, at) = (Duration::from_secs(grace_s), start + Duration::from_millis(at_ms));
             let whole = window(start, window_ms, 2000);
             let cut = Window { end: start + Duration::from_millis(end_ms), ..whole };
             prop_assert_eq!(cut.forced_from(grace), whole.forced_from(grace));
@@ -194,28 +192,28 @@ mod tests {
         }
 
         #[test]
-        fn of_an_instance_that_goes_at_a_time_that_nobody_knows_no_pod_gets_less_than_its_own_grace(
-            asked_s in 0..200_000_u64, respected_s in 0..600_u64, at_ms in 0..2_000_000_u64, ago_s in 0..1000_u64,
+        fn unknown_end_never_shortens_a_grace(
+            grace_s in 0..200_000_u64, respected_s in 0..600_u64, at_ms in 0..2_000_000_u64, ago_s in 0..1000_u64,
         ) {
             let start = Instant::now();
-            let (grace, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
-            let window = soon(start, Duration::from_secs(respected_s));
+            let (grace, at) = (Duration::from_secs(grace_s), start + Duration::from_millis(at_ms));
+            let window = soon(start, respected_s);
             prop_assert_eq!(window.grace(grace, at), Grace::Own);
             prop_assert_eq!(window.on_silence(at).grace(grace, at), Grace::Own);
-            prop_assert_eq!(window.shortened(deletion(ago_s, asked_s, at), at), None);
+            prop_assert_eq!(window.shortened(deletion(ago_s, grace_s, at), at), None);
             prop_assert_eq!(window.forced_from(grace), Some(start + Duration::from_secs(respected_s)));
         }
 
         #[test]
-        fn while_a_hook_holds_the_instance_nothing_is_clamped_and_what_is_blocked_is_forced_by_its_end(
-            asked_s in 0..200_000_u64, window_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
+        fn held_hook_forces_at_the_same_time_without_clamping(
+            grace_s in 0..200_000_u64, window_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
         ) {
             let start = Instant::now();
-            let whole = window(start, window_ms, 2000);
-            let soft = Window { instance_goes: Termination::AtTheLatest(whole.end), ..whole };
-            let grace = Duration::from_secs(asked_s);
-            prop_assert_eq!(soft.forced_from(grace), whole.forced_from(grace));
-            prop_assert_eq!(soft.grace(grace, start + Duration::from_millis(at_ms)), Grace::Own);
+            let fixed = window(start, window_ms, 2000);
+            let held = Window { instance_goes: Termination::AtTheLatest(fixed.end), ..fixed };
+            let grace = Duration::from_secs(grace_s);
+            prop_assert_eq!(held.forced_from(grace), fixed.forced_from(grace));
+            prop_assert_eq!(held.grace(grace, start + Duration::from_millis(at_ms)), Grace::Own);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Pods that say that they are not to be disrupted. Pure.
+//! Do-not-disrupt annotations of pods. Pure.
 //!
-//! Three annotations say it: Karpenter's and the cluster autoscaler's, which are read as those two read them, and our own.
+//! Three annotations count: Karpenter's and the cluster autoscaler's, which are read as those two read them, and our own.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use jiff::{SignedDuration, Timestamp};
 use crate::kube::metadata::annotation::{DO_NOT_DISRUPT, DRAIN, SAFE_TO_EVICT};
 use crate::kube::pod::Pod;
 
-/// An annotation by which a pod says that it is not to be disrupted.
+/// Do-not-disrupt annotation of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoNotDisrupt {
     annotation: &'static str,
     value: String,
-    /// When it ends; `None` while the pod lives.
+    /// End of the annotation; `None`: it lasts as long as the pod.
     pub until: Option<Timestamp>,
 }
 
@@ -25,14 +25,14 @@ impl fmt::Display for DoNotDisrupt {
     }
 }
 
-/// The annotation by which the pod says that it is not to be disrupted; of several the one that lasts longest.
+/// Reads the pod's do-not-disrupt annotation; of several the one that lasts longest.
 pub fn do_not_disrupt(pod: &Pod) -> Option<DoNotDisrupt> {
     let annotations = pod.metadata.annotations.as_ref()?;
     let by = |annotation, until| {
         annotations.get(annotation).map(|value: &String| DoNotDisrupt { annotation, value: value.clone(), until })
     };
-    let says = |annotation| annotations.get(annotation).map(String::as_str);
-    match (says(DRAIN), says(SAFE_TO_EVICT), says(DO_NOT_DISRUPT)) {
+    let value = |annotation| annotations.get(annotation).map(String::as_str);
+    match (value(DRAIN), value(SAFE_TO_EVICT), value(DO_NOT_DISRUPT)) {
         (Some("wait"), ..) => by(DRAIN, None),
         (_, Some("false"), _) => by(SAFE_TO_EVICT, None),
         (.., Some("true")) => by(DO_NOT_DISRUPT, None),
@@ -41,15 +41,14 @@ pub fn do_not_disrupt(pod: &Pod) -> Option<DoNotDisrupt> {
     }
 }
 
-/// A time that is given counts from the pod's start; one that has not started is left alone.
+/// End of an annotation with a duration, which counts from the pod's start. `None`: the pod has not started.
 fn ends(pod: &Pod, lasts: Duration) -> Option<Timestamp> {
     let started = pod.status.start_time.as_ref()?.0;
     let lasts = SignedDuration::try_from(lasts).unwrap_or(SignedDuration::MAX);
     Some(started.saturating_add(lasts).unwrap_or(Timestamp::MAX))
 }
 
-/// A duration as Go writes it, such as `1h30m` or `1.5h`. `None` for what is none or is negative,
-/// which Karpenter ignores too.
+/// Parses a duration in Go's format, such as `1h30m` or `1.5h`. `None`: not a duration, or negative; Karpenter ignores it too.
 fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     let mut sum = Duration::ZERO;
@@ -71,7 +70,7 @@ fn duration(text: &str) -> Option<Duration> {
 fn seconds_of(unit: &str) -> Option<f64> {
     match unit {
         "ns" => Some(1e-9),
-        // Go takes both of Unicode's letters for it.
+        // Go accepts both of Unicode's letters.
         "us" | "\u{b5}s" | "\u{3bc}s" => Some(1e-6),
         "ms" => Some(1e-3),
         "s" => Some(1.0),
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_is_not_to_be_disrupted_says_so_by_one_of_three_annotations() {
+    fn each_of_three_annotations_counts() {
         assert_eq!(read(&json!({})), None);
         let karpenter = read(&json!({DO_NOT_DISRUPT: "true"})).unwrap();
         assert_eq!(karpenter.to_string(), "its annotation karpenter.sh/do-not-disrupt=true");
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_the_opposite_or_nothing_does_not_count() {
+    fn other_values_of_the_annotations_do_not_count() {
         for annotations in [
             json!({DO_NOT_DISRUPT: "false"}),
             json!({DO_NOT_DISRUPT: "True"}),
@@ -126,15 +125,15 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_given_counts_from_the_pods_start() {
+    fn duration_counts_from_the_pods_start() {
         assert_eq!(until(&json!({DO_NOT_DISRUPT: "30m"})), Some("2026-11-21T03:30:00Z".to_owned()));
-        let started = json!({"metadata": {"name": "w", "annotations": {DO_NOT_DISRUPT: "30m"}}});
-        let not_started = do_not_disrupt(&serde_json::from_value(started).unwrap()).unwrap();
-        assert_eq!(not_started.until, None, "it has not begun to count");
+        let pod = json!({"metadata": {"name": "w", "annotations": {DO_NOT_DISRUPT: "30m"}}});
+        let not_started = do_not_disrupt(&serde_json::from_value(pod).unwrap()).unwrap();
+        assert_eq!(not_started.until, None);
     }
 
     #[test]
-    fn of_two_annotations_the_one_that_lasts_longer_counts() {
+    fn longest_annotation_counts() {
         assert_eq!(until(&json!({DO_NOT_DISRUPT: "1s", SAFE_TO_EVICT: "false"})), None);
         assert_eq!(
             until(&json!({DO_NOT_DISRUPT: "1h", SAFE_TO_EVICT: "true"})),
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_read_as_go_reads_them() {
+    fn durations_are_parsed_like_gos() {
         let seconds = |text: &str| duration(text).map(|duration| duration.as_secs_f64());
         assert_eq!(seconds("30m"), Some(1800.0));
         assert_eq!(seconds("1h30m0.5s"), Some(5400.5));

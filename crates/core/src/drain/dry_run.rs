@@ -1,4 +1,4 @@
-//! A dry run: what the answer to each eviction without effect says of the pod.
+//! Dry run: preview of a drain by evictions without effect.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,38 +11,37 @@ use super::plan::{Disposition, PodName, PodUid, Stays};
 use super::pod::blocker::{Blocker, BudgetName};
 use super::request::Method;
 
-/// The preview of a drain: what would become of each pod on the node.
+/// Preview of a drain: expected result of each pod on the node.
 #[derive(Debug)]
 pub struct Preview {
     pub pods: BTreeMap<PodUid, PodPreview>,
 }
 
-/// The preview of one pod.
+/// Preview of one pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodPreview {
     pub name: PodName,
     pub grace: Duration,
     pub would: Predicted,
-    /// How often each answer was given.
+    /// Number of each answer.
     pub answers: BTreeMap<&'static str, u32>,
 }
 
-/// What would become of a pod.
+/// Expected result of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Predicted {
-    /// It would be left alone.
+    /// Left alone.
     Stays(Stays),
-    /// It would leave, or is leaving.
+    /// Evicted, or already leaving.
     Leaves,
-    /// Something blocks it.
     BlockedBy(Blocker),
-    /// The API server refuses its eviction, or a webhook does.
+    /// The API server or a webhook refuses the eviction.
     Refused(String),
-    /// Nobody knows: the API server was busy, or silent.
+    /// The API server was busy or silent.
     Unanswered(String),
 }
 
-/// What is known of a pod without an eviction. `None`: the API server has to say.
+/// Expected result of a pod without an eviction. `None`: only an eviction shows it.
 pub fn without_request(disposition: Disposition, now: Timestamp) -> Option<Predicted> {
     match disposition {
         Disposition::Stays(why) => Some(Predicted::Stays(why)),
@@ -54,24 +53,24 @@ pub fn without_request(disposition: Disposition, now: Timestamp) -> Option<Predi
     }
 }
 
-/// What the receipt calls the answer.
-pub fn word(answer: &Answer) -> &'static str {
+/// Name of the answer in the receipt.
+pub fn dry_run_name(answer: &Answer) -> &'static str {
     match answer {
         Answer::Leaving => "would-leave",
         other => other.name(Method::Evict),
     }
 }
 
-/// Whether the answer is about the API server and not about the pod.
-pub fn says_nothing(answer: &Answer) -> bool {
+/// Returns `true` if the answer is about the API server and not about the pod.
+pub fn is_inconclusive(answer: &Answer) -> bool {
     matches!(
         answer,
         Answer::Throttled { .. } | Answer::Unauthorized { .. } | Answer::ServerError { .. } | Answer::Unanswered { .. }
     )
 }
 
-/// What the answer means for the pod.
-pub fn meaning(answer: Answer, name: &PodName) -> Predicted {
+/// Expected result of a pod by the answer to its eviction.
+pub fn predicted(answer: Answer, name: &PodName) -> Predicted {
     match answer {
         Answer::Leaving | Answer::Gone | Answer::Replaced => Predicted::Leaves,
         Answer::BlockedBy { budget } => {
@@ -89,7 +88,7 @@ pub fn meaning(answer: Answer, name: &PodName) -> Predicted {
 }
 
 impl Predicted {
-    /// Why it would not leave.
+    /// Reason for which the pod would not leave.
     pub fn cause(&self) -> Option<String> {
         match self {
             Self::Stays(_) | Self::Leaves => None,
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_preview_counts_who_would_leave_and_names_what_would_block_the_others() {
+    fn preview_counts_leaving_pods_and_names_blockers() {
         assert_eq!(preview(&[]), "0 pods would leave, 0 would be blocked");
         assert_eq!(preview(&[Predicted::Leaves]), "1 pod would leave, 0 would be blocked");
         let refused = Predicted::Refused("pods is forbidden".to_owned());
@@ -164,8 +163,8 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_an_eviction_without_effect_says_what_would_become_of_the_pod() {
-        let would = |answer| meaning(answer, &name("web-0"));
+    fn answer_to_an_eviction_predicts_the_result() {
+        let would = |answer| predicted(answer, &name("web-0"));
         for answer in [Answer::Leaving, Answer::Gone, Answer::Replaced] {
             assert_eq!(would(answer), Predicted::Leaves);
         }
@@ -179,14 +178,14 @@ mod tests {
             Answer::Unanswered { message: String::new() },
         ] {
             assert!(matches!(would(answer.clone()), Predicted::Unanswered(_)), "{answer:?}");
-            assert!(says_nothing(&answer), "{answer:?} is asked for again");
+            assert!(is_inconclusive(&answer), "{answer:?}");
         }
-        assert!(!says_nothing(&Answer::Leaving) && !says_nothing(&Answer::BlockedBySeveral));
-        assert_eq!((word(&Answer::Leaving), word(&Answer::Gone)), ("would-leave", "gone"), "nobody was evicted");
+        assert!(!is_inconclusive(&Answer::Leaving) && !is_inconclusive(&Answer::BlockedBySeveral));
+        assert_eq!((dry_run_name(&Answer::Leaving), dry_run_name(&Answer::Gone)), ("would-leave", "gone"));
     }
 
     #[test]
-    fn a_pod_that_is_not_to_be_disrupted_is_not_evicted_in_a_dry_run_as_long_as_it_says_so() {
+    fn do_not_disrupt_pod_is_predicted_without_an_eviction() {
         let pod = json!({"metadata": {"name": "p", "namespace": "n", "uid": "u",
             "annotations": {"karpenter.sh/do-not-disrupt": "1h"}}, "status": {"startTime": "2026-11-21T03:00:00Z"}});
         let disposition = plan(&serde_json::from_value(pod).unwrap()).unwrap().disposition;
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_leaving_and_what_stays_is_not_evicted_in_a_dry_run() {
+    fn leaving_and_staying_pods_are_predicted_without_an_eviction() {
         assert_eq!(without_request(Disposition::Stopped, Timestamp::MIN), Some(Predicted::Leaves));
         assert_eq!(
             without_request(Disposition::Leaving { by: Timestamp::MAX, given: None }, Timestamp::MIN),

@@ -1,4 +1,4 @@
-//! Whether a node's kubelet still answers, by what the node says; and whether to believe it.
+//! Silence of a node's kubelet, by the node's conditions and those of its zone.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::node::readiness::{Ready, ready};
 
-/// What a node says of its kubelet.
+/// State of a node's kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kubelet {
-    /// It reports, or has been silent for no longer than the cluster puts up with.
+    /// The kubelet reports, or has been silent for less than the cluster's grace period.
     Answers,
-    /// The cluster has given it up, or the node is no more: nobody will say that a pod has stopped.
+    /// The cluster has given the kubelet up, or the node is deleted: no pod's end will be reported.
     Silent,
-    /// It has been silent for [`DEAD_AFTER`] more, and the control plane's view of its zone is not in doubt. What blocks its pods
-    /// protects nothing, because they do not run.
+    /// The kubelet has been silent for [`DEAD_AFTER`] more, and most nodes of its zone report. The pods do not run, so their
+    /// blockers protect nothing.
     Dead,
 }
 
-/// How long a node is silent before it counts as dead: a kubelet that was only cut off may come back.
+/// Silence after which a node counts as dead: a kubelet that was only cut off may come back.
 pub const DEAD_AFTER: Duration = Duration::from_mins(1);
 
-/// The label of a node that names its zone.
+/// Label of a node that names its zone.
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
-/// The nodes of a zone, ours among them.
+/// Nodes of a zone, ours among them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ZoneNodes {
     all: usize,
@@ -32,20 +32,20 @@ pub struct ZoneNodes {
 }
 
 impl ZoneNodes {
-    /// Counts a node of the zone.
+    /// Counts a node.
     pub fn count(&mut self, node: &Node) {
         self.all += 1;
         self.silent += usize::from(kubelet_of(node) == Kubelet::Silent);
     }
 
-    /// Whether more than half of the nodes are silent. The control plane may then be cut off from a zone whose pods still run. A
-    /// single node is no evidence for that.
+    /// Returns `true` if more than half of the nodes are silent. The control plane may be cut off from a zone whose pods still
+    /// run. A single node is no evidence.
     pub fn are_in_doubt(self) -> bool {
         self.all > 1 && 2 * self.silent > self.all
     }
 }
 
-/// A kubelet that says itself that it is not Ready is there.
+/// State of the kubelet by its node. A kubelet that reports not Ready answers.
 pub fn kubelet_of(node: &Node) -> Kubelet {
     if matches!(ready(node), Ready::Unknown(_)) { Kubelet::Silent } else { Kubelet::Answers }
 }
@@ -56,10 +56,6 @@ mod tests {
 
     use super::*;
 
-    fn with(ready: &str) -> Kubelet {
-        kubelet_of(&node(ready))
-    }
-
     fn node(ready: &str) -> Node {
         let node = json!({"metadata": {"name": "n"}, "status": {"conditions": [
             {"type": "DiskPressure", "status": "Unknown"}, {"type": "Ready", "status": ready}]}});
@@ -67,12 +63,15 @@ mod tests {
     }
 
     #[test]
-    fn a_kubelet_is_silent_when_the_cluster_has_given_it_up() {
-        assert_eq!(with("Unknown"), Kubelet::Silent);
+    fn kubelet_is_silent_if_ready_is_unknown() {
+        for (ready, kubelet) in [("Unknown", Kubelet::Silent), ("True", Kubelet::Answers), ("False", Kubelet::Answers)]
+        {
+            assert_eq!(kubelet_of(&node(ready)), kubelet, "{ready}");
+        }
     }
 
     #[test]
-    fn a_zone_most_of_whose_nodes_are_silent_is_in_doubt() {
+    fn zone_with_mostly_silent_nodes_is_in_doubt() {
         for (silent, ready, in_doubt) in
             [(1, 0, false), (1, 1, false), (2, 1, true), (2, 2, false), (0, 0, false), (3, 0, true)]
         {
@@ -81,11 +80,5 @@ mod tests {
             (0..ready).for_each(|_| zone.count(&node("True")));
             assert_eq!(zone.are_in_doubt(), in_doubt, "{zone:?}");
         }
-    }
-
-    #[test]
-    fn a_kubelet_that_says_that_it_is_not_ready_is_not_silent() {
-        assert_eq!(with("True"), Kubelet::Answers);
-        assert_eq!(with("False"), Kubelet::Answers);
     }
 }

@@ -1,21 +1,21 @@
-//! The drain of one node, decided: which pods leave, how and when, and what became of each. The clock is handed in.
+//! The drain of one node, decided: pods that leave, their deadlines and their results. The clock is handed in.
 //!
 //! From the ground up; none imports a later one:
-//! * `deadline`: how long there is, and what that means for a pod's grace
-//! * `do_not_disrupt`: which pods say that they are not to be disrupted
-//! * `tier`: in which order pods leave
-//! * `plan`: which pods leave, which stay, and why
-//! * `returns`: which pods are placed on the node although it is cordoned
-//! * `request`, `answer`: a request that a pod leave, and what the API server answered
-//! * `kubelet`: whether anybody is there to report a pod's end
-//! * `pod`: one pod: its state, what blocks it, what comes next
-//! * `budgets`: which pods that a budget blocks are evicted again, and when
-//! * `blockage`: when it is published that something blocks the drain
-//! * `report`: how it ended
-//! * `ending`: when it is over
-//! * `volumes`: which volumes are waited for when the last pod has gone
-//! * `progress`: all pods: what is to be requested next, and what became of each
-//! * `dry_run`: what a drain would come to
+//! * `deadline`: the drain's window, a pod's grace and last safe moment
+//! * `do_not_disrupt`: pods with a do-not-disrupt annotation
+//! * `tier`: order in which pods leave
+//! * `plan`: pods that leave, pods that stay, and the reason
+//! * `returns`: pods that are placed on the cordoned node
+//! * `request`, `answer`: a pod's eviction or deletion, and the API server's answer
+//! * `kubelet`: silence of the node's kubelet
+//! * `pod`: one pod: its state, its blocker, its next request
+//! * `budgets`: pods that a PDB blocks, and their next eviction
+//! * `blockage`: events about a blocked drain
+//! * `report`: result of a drain
+//! * `ending`: end of a drain
+//! * `volumes`: volumes that are waited for after the last pod
+//! * `progress`: all pods: the next requests, and the result of each
+//! * `dry_run`: preview of a drain
 
 pub mod answer;
 pub mod blockage;

@@ -1,6 +1,6 @@
-//! Which pods leave a node, which stay, and why. Pure; kubectl's rules are the reference.
+//! Pods that leave a node, pods that stay, and the reason. Pure; kubectl's rules are the reference.
 //!
-//! Unlike kubectl, one odd pod never stops the others: what becomes of it is decided for each pod.
+//! Unlike in kubectl, an odd pod never stops the others.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use super::tier::{Tier, tier};
 use crate::kube::metadata::annotation;
 use crate::kube::pod::Pod;
 
-/// A pod is its UID, not its name: a StatefulSet gives the same name to the next one.
+/// Identity of a pod. A StatefulSet gives the same name to the next pod.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PodUid(pub String);
 
-/// Where a pod is found, for requests and for people.
+/// Namespace and name of a pod, for requests and messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PodName {
     pub namespace: String,
@@ -29,51 +29,50 @@ impl fmt::Display for PodName {
     }
 }
 
-/// A pod, and what becomes of it in the drain.
+/// A pod and its treatment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     pub uid: PodUid,
     pub name: PodName,
-    /// What it asked for to shut down cleanly.
+    /// The pod's own grace period.
     pub grace: Duration,
     pub tier: Tier,
-    /// Nothing of it runs any more.
+    /// No container of the pod runs any more.
     pub has_finished: bool,
     pub disposition: Disposition,
 }
 
-/// What becomes of a pod.
+/// Treatment of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
-    /// It is left alone.
+    /// Left alone.
     Stays(Stays),
-    /// It is evicted with its tier.
+    /// Evicted with its tier.
     Leaves,
-    /// It is evicted when its annotation no longer says otherwise, or cannot be respected any longer.
+    /// Evicted when its annotation ends, or cannot be respected any longer.
     DoNotDisrupt(DoNotDisrupt),
-    /// It is being deleted already, should have stopped by then, and is waited for. It was given that grace, by whomever.
+    /// Being deleted already, by anyone: waited for. It should stop by then and was given that grace.
     Leaving { by: Timestamp, given: Option<Duration> },
-    /// It has stopped; only finalizers keep its object.
+    /// Stopped: only finalizers keep its object.
     Stopped,
 }
 
-/// Why a pod is left alone.
+/// Reason for which a pod is left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stays {
-    /// The kubelet runs it from a file; the API server only mirrors it.
+    /// Static pod: the kubelet runs it from a file, and the API server only mirrors it.
     Mirror,
-    /// Its DaemonSet would put it back at once.
+    /// DaemonSet's pod: the DaemonSet would recreate it at once.
     DaemonSet,
-    /// Its annotation counts it as a DaemonSet's.
+    /// Annotated as a DaemonSet's pod.
     LikeDaemonSet,
-    /// It serves a volume to other pods of the node, and its CSI driver would put it back.
+    /// Serves a volume to other pods of the node, and its CSI driver would recreate it.
     Mount,
-    /// Its annotation says so.
+    /// Annotated with `spillway/drain=skip`.
     Skipped,
 }
 
 impl Stays {
-    /// The reason in plain words.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mirror => "a static pod of the node",
@@ -88,7 +87,7 @@ impl Stays {
 /// Kubernetes' default `terminationGracePeriodSeconds`.
 const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
-/// Plans a pod. `None` for an object without a name or UID, which no API server sends.
+/// Plans a pod. `None`: the object has no name or UID, which no API server sends.
 pub fn plan(pod: &Pod) -> Option<Planned> {
     let metadata = &pod.metadata;
     Some(Planned {
@@ -117,13 +116,13 @@ fn disposition(pod: &Pod) -> Disposition {
     }
 }
 
-/// Of these pods those that have to leave.
-pub fn that_leave(pods: &[Pod]) -> Vec<PodName> {
+/// Names of the pods that have to leave.
+pub fn pods_to_move(pods: &[Pod]) -> Vec<PodName> {
     pods.iter().filter_map(plan).filter(Planned::has_to_leave).map(|pod| pod.name).collect()
 }
 
 impl Planned {
-    /// Returns `true` if the pod does not stay on its node.
+    /// Returns `true` if the pod has to leave the node.
     pub fn has_to_leave(&self) -> bool {
         match self.disposition {
             Disposition::Leaves | Disposition::DoNotDisrupt(_) | Disposition::Leaving { .. } => true,
@@ -141,13 +140,13 @@ fn is_skipped(pod: &Pod) -> bool {
     annotations.and_then(|annotations| annotations.get(annotation::DRAIN)).is_some_and(|asks| asks == "skip")
 }
 
-/// The label of a pod in which Mountpoint for Amazon S3 runs, for the pods of its node (mountpoint-s3-csi-driver, `mppod`).
+/// Label of a pod that runs Mountpoint for Amazon S3 for other pods of its node (mountpoint-s3-csi-driver, `mppod`).
 const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
-/// The label and its value of a pod in which the client of `JuiceFS` runs (juicefs-csi-driver, `pkg/common`).
+/// Label and value of a pod that runs the client of `JuiceFS` (juicefs-csi-driver, `pkg/common`).
 const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
 
-/// Why a pod stays that would be put back at once. A mount pod serves to the end: the kubelet unmounts a volume before it
-/// reports the pod gone that used it.
+/// Reason to leave a pod alone that would be recreated at once. A mount pod serves to the end: the kubelet unmounts a volume before
+/// it reports the pod gone that used it.
 fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     let says = |annotation| pod.metadata.annotations.as_ref()?.get(annotation).map(String::as_str);
     let label = |name| pod.metadata.labels.as_ref()?.get(name).map(String::as_str);
@@ -162,7 +161,7 @@ fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     }
 }
 
-/// By kind and group: other groups have kinds called DaemonSet whose pods do leave.
+/// Checks kind and group: other groups have kinds called DaemonSet whose pods do leave.
 fn is_of_daemon_set(pod: &Pod) -> bool {
     let mut owners = pod.metadata.owner_references.iter().flatten();
     owners.any(|owner| {
@@ -170,7 +169,7 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
     })
 }
 
-/// The garbage collector calls an orphan *Failed* whose containers may still run.
+/// Returns `true` if the pod's containers have ended. The garbage collector marks an orphan *Failed* whose containers may still run.
 fn has_finished(pod: &Pod) -> bool {
     !pod.status.conditions.is_collected && matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
 }
@@ -179,7 +178,7 @@ fn grace(pod: &Pod) -> Duration {
     pod.spec.termination_grace_period_seconds.map_or(DEFAULT_GRACE, whole_seconds)
 }
 
-/// A negative grace period, which old API servers let through, means one second there.
+/// Grace period in seconds. A negative one, which old API servers accept, means one second there.
 fn whole_seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(1))
 }
@@ -217,18 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_sets_pod_stays() {
+    fn daemon_set_pods_stay_but_not_those_of_other_groups() {
         assert_eq!(disposition_of(owned_by("DaemonSet", "apps/v1")), Disposition::Stays(Stays::DaemonSet));
-    }
-
-    #[test]
-    fn a_pod_of_another_groups_daemon_set_leaves() {
         assert_eq!(disposition_of(owned_by("DaemonSet", "apps.kruise.io/v1alpha1")), Disposition::Leaves);
         assert_eq!(disposition_of(owned_by("ReplicaSet", "apps/v1")), Disposition::Leaves);
     }
 
     #[test]
-    fn mount_pod_stays_whatever_its_class() {
+    fn mount_pod_of_any_priority_class_stays() {
         for labels in [
             json!({"s3.csi.aws.com/mountpoint-version": "1.20.0", "s3.csi.aws.com/volume-name": "pv"}),
             json!({"app.kubernetes.io/name": "juicefs-mount"}),
@@ -254,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_pod_leaves_even_a_daemon_sets() {
+    fn finished_pod_leaves_also_if_it_would_have_stayed() {
         let mount = json!({"metadata": {"labels": {"app.kubernetes.io/name": "juicefs-mount"}}});
         for phase in ["Succeeded", "Failed"] {
             for mut pod in [owned_by("DaemonSet", "apps/v1"), mount.clone()] {
@@ -265,36 +260,26 @@ mod tests {
     }
 
     #[test]
-    fn a_static_pod_stays() {
-        let pod = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "hash"}}});
-        assert_eq!(disposition_of(pod), Disposition::Stays(Stays::Mirror));
-    }
-
-    #[test]
-    fn a_pod_that_asks_to_be_skipped_stays_and_is_not_waited_for() {
-        let mut pod = json!({"metadata": {"annotations": {"spillway/drain": "skip"}}});
+    fn static_and_skipped_pods_stay() {
+        let annotated = |key: &str, value: &str| json!({"metadata": {"annotations": {key: value}}});
+        assert_eq!(disposition_of(annotated(annotation::MIRROR, "hash")), Disposition::Stays(Stays::Mirror));
+        let mut pod = annotated("spillway/drain", "skip");
         assert_eq!(disposition_of(pod.clone()), Disposition::Stays(Stays::Skipped));
         merge(&mut pod, json!({"metadata": {"deletionTimestamp": "2026-11-21T03:12:00Z"}}));
         assert_eq!(disposition_of(pod), Disposition::Stays(Stays::Skipped));
     }
 
     #[test]
-    fn a_pod_that_is_being_deleted_is_only_waited_for() {
+    fn deleted_pod_is_leaving_until_only_finalizers_keep_it() {
         let by = "2026-11-21T03:12:00Z";
-        let pod = json!({"metadata": {"deletionTimestamp": by, "deletionGracePeriodSeconds": 30}});
+        let deleted = |grace_s| json!({"metadata": {"deletionTimestamp": by, "deletionGracePeriodSeconds": grace_s}});
         let given = Some(Duration::from_secs(30));
-        assert_eq!(disposition_of(pod), Disposition::Leaving { by: by.parse().unwrap(), given });
+        assert_eq!(disposition_of(deleted(30)), Disposition::Leaving { by: by.parse().unwrap(), given });
+        assert_eq!(disposition_of(deleted(0)), Disposition::Stopped);
     }
 
     #[test]
-    fn a_pod_that_only_its_finalizers_keep_has_stopped() {
-        let pod = json!({"metadata": {"deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 0,
-            "finalizers": ["example.test/kept"]}});
-        assert_eq!(disposition_of(pod), Disposition::Stopped);
-    }
-
-    #[test]
-    fn a_pod_that_is_not_to_be_disrupted_may_be_when_it_has_finished() {
+    fn do_not_disrupt_pod_leaves_once_it_has_finished() {
         let mut pod = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
         assert!(matches!(disposition_of(pod.clone()), Disposition::DoNotDisrupt(_)));
         merge(&mut pod, json!({"status": {"phase": "Succeeded"}}));
@@ -302,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pods_that_have_to_leave_are_those_that_are_evicted_or_waited_for() {
+    fn evicted_and_terminating_pods_have_to_leave() {
         let pods = json!([
             {"metadata": {"name": "web-0"}},
             {"metadata": {"name": "batch-0", "annotations": {"karpenter.sh/do-not-disrupt": "true"}}},
@@ -315,12 +300,12 @@ mod tests {
             pod.metadata.namespace = Some("shop".to_owned());
             pod.metadata.uid.clone_from(&pod.metadata.name);
         }
-        let leave: Vec<_> = that_leave(&pods).iter().map(ToString::to_string).collect();
+        let leave: Vec<_> = pods_to_move(&pods).iter().map(ToString::to_string).collect();
         assert_eq!(leave, ["shop/web-0", "shop/batch-0", "shop/leaving"]);
     }
 
     #[test]
-    fn absurd_grace_periods_are_read_without_a_panic() {
+    fn absurd_grace_periods_do_not_panic() {
         let grace = |seconds: Value| {
             planned(json!({"spec": {"containers": [], "terminationGracePeriodSeconds": seconds}})).grace
         };

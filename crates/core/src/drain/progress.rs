@@ -1,5 +1,5 @@
-//! Where a drain stands: which pods still have to leave, what is to be requested next, and what
-//! became of each. Pure: answers and changes in, requests out; the clock is handed in.
+//! Progress of a drain: pods that still have to leave, the next requests, and each pod's result. Pure: answers and changes in,
+//! requests out; the clock is handed in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,12 +25,12 @@ use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
 use crate::kube::pod::Pod;
 
-/// How long after its grace period a pod may be expected to be reported gone.
+/// Time after its grace period after which a pod is overdue.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
-/// How long after its grace period a pod that still terminates on a node which answers is no longer waited for: its kubelet has
-/// killed it long ago, and something else hangs.
+/// Time after its grace period after which a pod that still terminates on an answering node is no longer waited for: its kubelet
+/// has killed it long ago, and something else hangs.
 const STUCK_AFTER: Duration = Duration::from_secs(300);
-/// How many requests are under way at once.
+/// Most requests under way at once.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
 
 /// All pods of the node.
@@ -43,19 +43,18 @@ pub struct Progress {
     returns: Returns,
     blockage: Blockage,
     in_flight: InFlight,
-    /// Whether the node is watched.
     is_node_watched: bool,
-    /// What is known of the node's kubelet, if anything is.
+    /// State of the node's kubelet, once known.
     kubelet: Option<Kubelet>,
-    /// Removal of pods by the garbage collector has been observed. The node is no more if its watch agrees: a pod's status has many writers.
+    /// The garbage collector has removed pods. The node is deleted if its watch confirms that: a pod's status has many writers.
     is_collecting: bool,
-    /// What is to be logged.
+    /// Changes to be logged.
     transitions: Vec<Transition>,
-    /// The missing rights that have been logged.
+    /// Missing rights that have been logged.
     forbidden: BTreeSet<String>,
 }
 
-/// How many requests are under way.
+/// Requests under way.
 #[derive(Debug, Default)]
 struct InFlight {
     evictions: usize,
@@ -63,7 +62,7 @@ struct InFlight {
 }
 
 impl InFlight {
-    /// Whether there is room for another. What is forced takes what evictions leave, and has some for itself.
+    /// Returns `true` if there is room for another request. Forced requests use the room of evictions too, and have their own.
     fn has_room_for(&self, method: Method) -> bool {
         self.all() < REQUESTS_AT_ONCE && (method.is_forced() || self.evictions < EVICTIONS_AT_ONCE)
     }
@@ -78,7 +77,7 @@ impl InFlight {
 }
 
 impl Progress {
-    /// A drain that begins with these pods, or goes on with them.
+    /// A drain of these pods that begins or continues.
     pub fn new(pods: &[Pod], returns: Returns, window: Window, clock: Clock, now: Instant) -> Self {
         let mut progress = Self {
             window,
@@ -95,35 +94,35 @@ impl Progress {
             forbidden: BTreeSet::new(),
         };
         for pod in pods {
-            progress.see(pod, Returns::listed, now);
+            progress.observe(pod, Returns::listed, now);
         }
         progress
     }
 
-    /// Like `self`, and earlier invocations have published that much of what blocks it.
+    /// Adds the last published event of earlier invocations.
     #[must_use]
     pub fn with_blockage(self, published: Option<PublishedBlockage>) -> Self {
         Self { blockage: Blockage::new(published, &self.pods), ..self }
     }
 
-    /// What is to be published of the drain; it counts as published then.
+    /// News about the blockage, which count as published.
     pub fn news(&mut self, now: Instant) -> Option<BlockageNews> {
         self.blockage.news(&self.pods, self.window, now)
     }
 
-    /// What has been published of what blocks it, for a later invocation.
+    /// Last published event, for a later invocation.
     pub fn published_blockage(&self) -> Option<PublishedBlockage> {
         self.blockage.published()
     }
 
-    /// How the drain has ended, if nothing is left that has to leave.
+    /// End of the drain, if no pod has to leave any more.
     pub fn end(&self) -> Option<DrainEnd> {
         let mut end = DrainEnd::Empty;
         for pod in self.pods.values() {
             match pod.state {
                 _ if pod.is_returned => {}
                 PodState::Stays(_) | PodState::Gone { .. } => {}
-                PodState::Waits { .. } if pod.stays_finished() => {}
+                PodState::Waits { .. } if pod.is_finished_and_blocked() => {}
                 PodState::Unconfirmed(Unconfirmed::Silent) => end = DrainEnd::Silent,
                 PodState::Unconfirmed(Unconfirmed::Stuck) => {
                     end = if end == DrainEnd::Silent { end } else { DrainEnd::Stuck };
@@ -134,7 +133,7 @@ impl Progress {
         Some(end)
     }
 
-    /// The window, as far as it is known.
+    /// Present window.
     pub fn window(&self) -> Window {
         self.window
     }
@@ -144,17 +143,17 @@ impl Progress {
         self.window = Window { dead_since: self.window.dead_since, ..window };
     }
 
-    /// Time when the last pod came that the scheduler bound late.
+    /// Time of the last late pod from the scheduler's backlog.
     pub fn last_late(&self) -> Option<Instant> {
         self.returns.last_late
     }
 
-    /// Whether that pod has been seen before.
+    /// Returns `true` if the pod was observed before.
     pub fn knows(&self, uid: &PodUid) -> bool {
         self.pods.contains_key(uid)
     }
 
-    /// The pods, by UID. Of a node that is no more nobody says whether what was leaving has stopped.
+    /// All pods. The end of a terminating pod on a deleted node is unconfirmed.
     pub fn into_pods(mut self) -> BTreeMap<PodUid, Tracked> {
         let is_node_gone = self.is_collecting && matches!(self.kubelet, Some(Kubelet::Silent | Kubelet::Dead));
         let leaving = self.pods.values_mut().filter(|pod| matches!(pod.state, PodState::Leaving { .. }));
@@ -164,12 +163,12 @@ impl Progress {
         self.pods
     }
 
-    /// What is to be logged of what has happened since the last call.
+    /// Changes to log since the last call.
     pub fn take_transitions(&mut self) -> Vec<Transition> {
         std::mem::take(&mut self.transitions)
     }
 
-    /// The requests to make now; each has to be [`answered`](Self::answered).
+    /// Requests to send now; each has to be [`answered`](Self::answered).
     pub fn requests(&mut self, now: Instant) -> Vec<LeaveRequest> {
         self.give_up_on_silence(now);
         let has_turn = self.turn(now);
@@ -184,22 +183,22 @@ impl Progress {
                 continue;
             }
             let Some(grace) = pod.grace_now(window, now) else {
-                pod.goes_on();
+                pod.keeps_terminating();
                 continue;
             };
             if let Some(budget) = pod.budget() {
                 self.budgets.requested(budget, now);
             }
-            let patience = pod.patience(method, window, now);
+            let timeout = pod.timeout(method, window, now);
             pod.request(method, grace, now);
             *self.in_flight.of(method) += 1;
-            requests.push(LeaveRequest { uid: uid.clone(), name: pod.name.clone(), method, grace, patience });
+            requests.push(LeaveRequest { uid: uid.clone(), name: pod.name.clone(), method, grace, timeout });
         }
         requests
     }
 
-    /// When there may be new [`requests`](Self::requests) or [news](Self::news), or the node's watch
-    /// [is due](Self::is_node_watch_due), by the mere passing of time.
+    /// Next time at which [`requests`](Self::requests), [news](Self::news) or a [node watch](Self::is_node_watch_due) may be due
+    /// without another event.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         let has_turn = self.turn(now);
         let has_room = |method| self.in_flight.has_room_for(method);
@@ -211,13 +210,13 @@ impl Progress {
         by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).min()
     }
 
-    /// The namespaces whose budgets block pods.
+    /// Namespaces whose budgets block pods.
     pub fn namespaces_to_watch(&self) -> BTreeSet<&str> {
         namespaces_to_watch(&self.pods)
     }
 
-    /// Whether it is time to watch the node: a pod that is overdue, or that the garbage collector removes, raises the question whether anybody is there to report
-    /// its end; and while something blocks a pod whose instance is going or held by a hook, whether the pod still runs.
+    /// Returns `true` if the node has to be watched: a pod is overdue or collected, so that its kubelet may be silent; or a blocked
+    /// pod of an instance that is going or held by a hook may no longer run.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going = matches!(self.window.instance_goes, Termination::Soon { .. } | Termination::AtTheLatest(_));
         let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());
@@ -225,13 +224,13 @@ impl Progress {
         !self.is_node_watched && (self.is_collecting || is_overdue() || is_going && is_blocked())
     }
 
-    /// Notes that the node is watched from now on; what is seen has to be [told](Self::kubelet_seen).
-    pub fn node_watch_begins(&mut self) {
+    /// Notes that the node is watched; its state has to be [handed in](Self::kubelet_observed).
+    pub fn node_watch_started(&mut self) {
         self.is_node_watched = true;
     }
 
-    /// Takes what the watch of the node saw.
-    pub fn kubelet_seen(&mut self, kubelet: Kubelet, now: Instant) {
+    /// Takes the observed state of the kubelet.
+    pub fn kubelet_observed(&mut self, kubelet: Kubelet, now: Instant) {
         self.kubelet = Some(kubelet);
         match kubelet {
             Kubelet::Answers => {
@@ -244,7 +243,7 @@ impl Progress {
         self.give_up_on_silence(now);
     }
 
-    /// When a pod that leaves is taken for overdue; on a silent node, when its grace is over; for stuck, on one that answers.
+    /// Time at which a terminating pod is overdue, on a silent node at the end of its grace, or stuck on an answering one.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
             Some(Kubelet::Answers) => STUCK_AFTER,
@@ -259,9 +258,8 @@ impl Progress {
         leaving.min()
     }
 
-    /// On a silent node nothing is waited for whose grace is over: a kubelet that is only cut off still gives each pod all
-    /// of its own. If the instance was going, it has gone, and nothing is waited for. On one that answers nothing is waited for
-    /// that is stuck.
+    /// Gives up terminating pods. On a silent node the grace must be over: a kubelet that is only cut off still gives each pod its
+    /// own. The silence of an instance that is going shows that it has gone. On an answering node a pod must be stuck.
     fn give_up_on_silence(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
             Some(Kubelet::Silent | Kubelet::Dead) => (Unconfirmed::Silent, Duration::ZERO),
@@ -278,9 +276,8 @@ impl Progress {
         }
     }
 
-    /// Returns the test for pods that are requested to leave now. Critical pods begin when ordinary ones have gone, or are merely
-    /// blocked; the last ones when all others have gone, for these live on them as long as they are there. Each begins when it
-    /// must, for its own budget to have time.
+    /// Test for pods that are requested to leave now. Critical pods begin when ordinary ones have gone or are only blocked; last
+    /// pods begin when all others have gone, because these depend on them. Each begins in time for its own budget.
     fn turn(&self, now: Instant) -> impl Fn(&Tracked) -> bool + use<> {
         let ordinary = |pod: &Tracked| pod.tier == Tier::Ordinary && !(pod.waits() && pod.blocked.by().is_some());
         let others = |pod: &Tracked| pod.tier != Tier::Last;
@@ -298,7 +295,7 @@ impl Progress {
     /// Takes the answer to a request.
     pub fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
         let Some(pod) = self.pods.get_mut(uid) else { return };
-        // A pod has one request under way at most, its last.
+        // A pod has at most one request under way, its last.
         *self.in_flight.of(pod.history.last_method().unwrap_or(Method::Evict)) -= 1;
         let blocked_before = pod.budget().cloned();
         let transition = pod.answered(answer, self.window, now);
@@ -318,37 +315,36 @@ impl Progress {
 
     fn note(&mut self, transition: Option<Transition>) {
         match transition {
-            // It is the same for all pods of a namespace.
+            // The message is equal for all pods of a namespace.
             Some(Transition::Forbidden(right)) if !self.forbidden.insert(right.clone()) => {}
             transition => self.transitions.extend(transition),
         }
     }
 
-    /// Takes what the watch of the node's pods saw.
+    /// Takes a change from the watch of the node's pods.
     pub fn changed(&mut self, change: Change<Pod>, now: Instant) {
         match change {
-            Change::Seen(pod) => self.see(&pod, Returns::came, now),
-            Change::Gone(pod) if self.is_collected(&pod) => self.see(&pod, Returns::came, now),
-            Change::Gone(pod) => {
+            Change::Applied(pod) => self.observe(&pod, Returns::came, now),
+            Change::Deleted(pod) if self.is_collected(&pod) => self.observe(&pod, Returns::came, now),
+            Change::Deleted(pod) => {
                 if let Some(uid) = pod.metadata.uid {
                     self.gone(&PodUid(uid), now);
                 }
             }
-            Change::OnlyThese(pods) => {
+            Change::Listed(pods) => {
                 let there: BTreeSet<PodUid> = pods.iter().filter_map(plan).map(|planned| planned.uid).collect();
                 let absent: Vec<PodUid> = self.pods.keys().filter(|uid| !there.contains(uid)).cloned().collect();
                 for uid in absent {
                     self.gone(&uid, now);
                 }
                 for pod in &pods {
-                    self.see(pod, Returns::came, now);
+                    self.observe(pod, Returns::came, now);
                 }
             }
         }
     }
 
-    /// Takes what a watch saw of a namespace's budgets. A budget that is no more blocks nothing; of one that was edited each pod is
-    /// tried.
+    /// Takes a change of a namespace's budgets. A deleted budget blocks nothing; each pod of an edited one is tried.
     pub fn budgets_changed(&mut self, namespace: &str, change: Change<DisruptionBudget>, now: Instant) {
         for released in self.budgets.changed(namespace, change, now) {
             for pod in self.pods.values_mut() {
@@ -360,14 +356,13 @@ impl Progress {
         }
     }
 
-    /// Notes that the node has been cordoned again, which somebody had uncordoned.
+    /// Notes that the node, which was uncordoned during the drain, has been cordoned again.
     pub fn cordoned_again(&mut self, now: Instant) {
         self.returns.cordoned_again(self.clock.at(now));
     }
 
-    /// A pod that is new is planned; one that is known may have begun to leave by itself, or its annotations may have
-    /// changed.
-    fn see(&mut self, pod: &Pod, judge: fn(&mut Returns, &Pod, Instant) -> Arrival, now: Instant) {
+    /// Plans a new pod. A known pod may have begun to leave, or its annotations may have changed.
+    fn observe(&mut self, pod: &Pod, judge: fn(&mut Returns, &Pod, Instant) -> Arrival, now: Instant) {
         let Some(Planned { uid, name, grace, tier, has_finished, disposition }) = plan(pod) else { return };
         if self.is_collected(pod) {
             return self.collected(&uid, now);
@@ -396,7 +391,7 @@ impl Progress {
             Disposition::Leaving { by, given } => {
                 let since = by.saturating_sub(given.unwrap_or_default()).unwrap_or(Timestamp::MIN);
                 let deletion = Deletion { since: self.clock.instant(since), by: self.clock.instant(by) };
-                pod.seen_leaving(deletion, given, self.window, now);
+                pod.terminating(deletion, given, self.window, now);
                 None
             }
             Disposition::DoNotDisrupt(do_not_disrupt) => {
@@ -411,7 +406,7 @@ impl Progress {
         self.note(transition);
     }
 
-    /// Tracks a pod that is new, unless it is one too many.
+    /// Tracks a new pod, unless it is one too many.
     fn track(&mut self, uid: &PodUid, mut pod: Tracked, arrival: Arrival) {
         match arrival {
             Arrival::BeforeCordon => {}
@@ -430,8 +425,8 @@ impl Progress {
         pod.status.conditions.is_collected && self.kubelet != Some(Kubelet::Answers)
     }
 
-    /// Takes that the garbage collector removes a pod's object: its node is no more, as somebody deleted it, or its instance has
-    /// gone. Its kubelet may still run, and gives the pod its grace; but it tells nobody.
+    /// Notes that the garbage collector removes the pod's object: its node was deleted, or its instance has gone. Its kubelet may
+    /// still run and give the pod its grace, but cannot report its end.
     fn collected(&mut self, uid: &PodUid, now: Instant) {
         if let Some(pod) = self.pods.get_mut(uid) {
             pod.collected(self.window, now);

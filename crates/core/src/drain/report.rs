@@ -1,4 +1,4 @@
-//! How a drain ended, and what became of each pod.
+//! Result of a drain.
 
 use std::collections::BTreeMap;
 
@@ -9,45 +9,42 @@ use super::deadline::Window;
 use super::plan::PodUid;
 use super::pod::Tracked;
 
-/// How a drain ended.
+/// Result of a drain.
 #[derive(Debug)]
 pub struct DrainReport {
-    /// Every pod that was on the node.
     pub pods: BTreeMap<PodUid, Tracked>,
-    /// From when to when the node was drained.
     pub window: Window,
-    /// What has been published of what blocked it.
+    /// Last published event about a blockage.
     pub blockage: Option<PublishedBlockage>,
-    /// Why it ended.
     pub end: DrainEnd,
-    /// When it came to that.
+    /// Time since which the drain was over.
     pub over_at: Instant,
-    /// Until when the pods were watched: longer than that, if it came very soon.
+    /// End of the watch of the pods, later than `over_at` after a very short drain.
     pub ended_at: Instant,
-    /// Why the pods could not be watched at the end, if they could not.
+    /// Failure of the watch at the end of the drain.
     pub blind: Option<String>,
 }
 
-/// What ends a drain before its time.
+/// Reason to stop a drain early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// The lifecycle hook waits no longer, and the instance goes.
+    /// The lifecycle hook is over, and the instance goes.
     HookIsOver,
     /// The node is in use again.
     GivenBack,
 }
 
-/// Why a drain ended.
+/// End of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainEnd {
     /// Every pod that had to leave has gone.
     Empty,
-    /// Every pod that had to leave has gone, or was shutting down when the node stopped answering.
+    /// Every pod that had to leave has gone, or was terminating when the kubelet fell silent.
     Silent,
-    /// Every pod that had to leave has gone, or has been stuck for long on a node that answers.
+    /// Every pod that had to leave has gone, or has been terminating for too long on a node that answers.
     Stuck,
-    /// The window ended before.
+    /// The window ended first.
     TimeUp,
-    /// Nobody wants it any more.
+    /// Stopped early.
     Stopped(StopReason),
 }

@@ -1,40 +1,40 @@
-//! A request that one pod leave: by eviction or by deletion, and how many are made at once.
+//! Requests to pods to leave: by eviction or deletion, and their limits.
 
 use std::time::Duration;
 
 use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
 
-/// How many evictions are under way at once. An API server allows 100 streams on an HTTP/2 connection (kubernetes,
-/// `secure_serving.go`); what else a drain takes of them at once, `drain/mod.rs` adds up. The other pods wait for the first
-/// answers: of 110 that left a node at once those came after 80 to 240 ms.
+/// Most evictions under way at once. An API server allows 100 streams on an HTTP/2 connection (kubernetes, `secure_serving.go`);
+/// `drain/mod.rs` of the drainer adds up the other streams of a drain. The other pods wait for the first answers: of 110 that left
+/// a node at once those came after 80 to 240 ms.
 pub const EVICTIONS_AT_ONCE: usize = 72;
-/// How many forced requests are under way at once, beside the evictions: one at its pod's last safe moment never waits for them.
+/// Most forced requests under way at once, beside the evictions: a pod's deletion never waits for an eviction.
 pub const DELETIONS_AT_ONCE: usize = 10;
 
-/// How a pod is requested to leave.
+/// Kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// By the eviction API, which respects PodDisruptionBudgets.
+    /// Through the eviction API, which respects PodDisruptionBudgets.
     Evict,
-    /// By deleting it, past its budget.
+    /// A deletion, without regard to budgets.
     Delete,
 }
 
 impl Method {
-    /// Whether what blocks the pod is not respected any longer.
+    /// Returns `true` if blockers are ignored.
     pub fn is_forced(self) -> bool {
         self == Self::Delete
     }
 }
 
-/// A pod to be requested to leave, and how.
+/// A pod to be requested to leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaveRequest {
     pub uid: PodUid,
     pub name: PodName,
     pub method: Method,
     pub grace: Grace,
-    /// How long its answer is waited for, if that is less than for any call.
-    pub patience: Option<Duration>,
+    /// Timeout of the request, if shorter than that of any call.
+    pub timeout: Option<Duration>,
 }

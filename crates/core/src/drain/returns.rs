@@ -1,4 +1,4 @@
-//! Pods that are placed on the node although it is cordoned: they tolerate the cordon, or name the node. Pure.
+//! Pods that are placed on the cordoned node: they tolerate the cordon, or name the node. Pure.
 //!
 //! Evicted, such a pod comes back for ever. Its eviction has a pause, which doubles for the node. A pod that tolerates the cordon
 //! is *returned*: the drain does not wait for it. Any other pod is waited for: the scheduler may have placed it.
@@ -31,7 +31,7 @@ pub enum Arrival {
     Late { due: Instant },
     /// Tolerates the cordon: evicted at that time, if at all, and not waited for.
     Returned { due: Option<Instant> },
-    /// One too many to be tracked.
+    /// Beyond the bound of tracked pods.
     Surplus,
 }
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn backlog_pod_that_does_not_tolerate_the_cordon_is_ordinary() {
+    fn intolerant_backlog_pod_is_ordinary() {
         let now = Instant::now();
         let (mut backlog, mut by_name) = (returns(), returns());
         assert_eq!(backlog.came(&pod(9, false), now), Arrival::BeforeCordon);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn tolerant_pod_that_comes_after_the_list_is_returned() {
+    fn tolerant_pod_created_after_the_list_is_returned() {
         let (now, returned) = (Instant::now(), |due| Arrival::Returned { due: Some(due) });
         assert_eq!(returns().came(&pod(-6, true), now), Arrival::BeforeCordon);
         let mut returns_of = returns();
@@ -164,25 +164,5 @@ mod tests {
         }
         assert_eq!(returns.came(&pod(1, true), now), Arrival::Returned { due: None });
         assert_eq!(returns.came(&pod(60, false), now), Arrival::Late { due: now + secs(20) }, "waited for");
-    }
-
-    #[test]
-    fn pod_that_returns_for_ever_is_evicted_three_times() {
-        let (mut returns, mut now, mut evictions) = (returns(), Instant::now(), 0);
-        assert_eq!(returns.listed(&pod(-60, true), now), Arrival::BeforeCordon);
-        let mut due = Some(now);
-        while let Some(evicted) = due {
-            (now, evictions) = (evicted + secs(1), evictions + 1);
-            let Arrival::Returned { due: next } = returns.came(&pod(1, true), now) else { panic!("it returns") };
-            due = next;
-        }
-        assert_eq!(evictions, 3);
-    }
-
-    #[test]
-    fn returned_pods_are_tracked_up_to_a_bound() {
-        let (mut returns, now) = (returns(), Instant::now());
-        let tracked = (0..1_000).filter(|_| returns.came(&pod(1, true), now) != Arrival::Surplus).count();
-        assert_eq!(tracked, TRACKED);
     }
 }

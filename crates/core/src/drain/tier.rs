@@ -1,25 +1,23 @@
-//! In which order pods leave: what others depend on goes after them. Pure.
+//! Order in which pods leave: pods that others depend on leave after them. Pure.
 
 use crate::kube::metadata::annotation::DRAIN;
 use crate::kube::pod::Pod;
 
-/// Pods leave tier by tier.
+/// Tier of a pod. Pods leave tier by tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// Ordinary pods.
     Ordinary,
     /// `system-cluster-critical` and `system-node-critical`.
     Critical,
-    /// Pods that ask to be the last.
+    /// Pods annotated with `spillway/drain=last`.
     Last,
 }
 
 const CRITICAL_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
-/// A pod's tier.
 pub fn tier(pod: &Pod) -> Tier {
     let class = pod.spec.priority_class_name.as_deref();
-    if asks_to_be_last(pod) {
+    if is_last(pod) {
         Tier::Last
     } else if class.is_some_and(|class| CRITICAL_CLASSES.contains(&class)) {
         Tier::Critical
@@ -28,9 +26,9 @@ pub fn tier(pod: &Pod) -> Tier {
     }
 }
 
-fn asks_to_be_last(pod: &Pod) -> bool {
+fn is_last(pod: &Pod) -> bool {
     let annotations = pod.metadata.annotations.as_ref();
-    annotations.and_then(|annotations| annotations.get(DRAIN)).is_some_and(|asks| asks == "last")
+    annotations.and_then(|annotations| annotations.get(DRAIN)).is_some_and(|annotated| annotated == "last")
 }
 
 #[cfg(test)]
@@ -44,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_pod_leaves_first_and_a_critical_one_after_it() {
+    fn ordinary_pods_leave_before_critical_ones() {
         let by_class = |class| tier_of(&json!({}), class);
         assert_eq!([None, Some("high")].map(by_class), [Tier::Ordinary; 2]);
         assert_eq!(CRITICAL_CLASSES.map(|class| by_class(Some(class))), [Tier::Critical; 2]);
@@ -52,10 +50,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_may_ask_to_be_the_last() {
-        let asks = |value: &str| tier_of(&json!({"annotations": {"spillway/drain": value}}), None);
+    fn annotation_makes_a_pod_the_last() {
+        let annotated = |value: &str| tier_of(&json!({"annotations": {"spillway/drain": value}}), None);
         assert_eq!(
-            ["last", "Last", "", "wait"].map(asks),
+            ["last", "Last", "", "wait"].map(annotated),
             [Tier::Last, Tier::Ordinary, Tier::Ordinary, Tier::Ordinary]
         );
     }

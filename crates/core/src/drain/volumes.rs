@@ -1,4 +1,4 @@
-//! Which volumes are waited for when the last pod has gone.
+//! Volumes that are waited for after the last pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,20 +11,20 @@ use super::pod::{PodState, Tracked};
 /// Longest wait for volumes to be detached: a CSI driver takes seconds, and a slow one less than a minute.
 pub const VOLUME_WAIT: Duration = Duration::from_secs(60);
 
-/// Of these a volume may be attached to several nodes at once: nobody waits until this one lets go of it.
+/// Access modes with multi-attach; such volumes are not waited for.
 const MULTI_ATTACH: [&str; 2] = ["ReadWriteMany", "ReadOnlyMany"];
 
-/// The namespace and the name of a persistent volume claim.
+/// Namespace and name of a persistent volume claim.
 pub type ClaimName = (String, String);
 
-/// The claims of the pods that are on the node still: their volumes are in use.
+/// Claims of the pods that are still on the node: their volumes are in use.
 pub fn claims_in_use(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
     let there = pods.values().filter(|pod| !matches!(pod.state, PodState::Gone { .. }));
     there.flat_map(|pod| pod.claims.iter().map(|claim| (pod.name.namespace.clone(), claim.clone()))).collect()
 }
 
-/// Whether a volume that is attached to the node is waited for: it can be attached to one node at a time, no pod uses it there, and
-/// it is not being deleted. Which pod had it does not matter: others may have drained the node before.
+/// Returns `true` if a volume that is attached to the node is waited for: it allows one node at a time, no pod on the node uses
+/// it, and it is not being deleted. Its former pod does not matter: another tool may have drained the node before.
 pub fn is_awaited(volume: &PersistentVolume, in_use: &BTreeSet<ClaimName>) -> bool {
     let Some(spec) = &volume.spec else { return false };
     let claim = spec.claim_ref.as_ref().and_then(|claim| Some((claim.namespace.clone()?, claim.name.clone()?)));
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_is_in_use_until_its_pod_has_gone() {
+    fn claim_is_in_use_until_its_pod_has_gone() {
         let at = Instant::now();
         for (state, has_gone) in [(PodState::Leaving { by: at }, false), (PodState::Gone { at }, true)] {
             let pods = pod(state, &["data"]);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_is_waited_for_whoever_had_it_unless_it_is_in_use_or_may_be_in_several_places() {
+    fn volume_is_awaited_if_unused_and_attached_to_one_node() {
         assert!(is_awaited_of("db-0", &["ReadWriteOnce"]));
         assert!(is_awaited_of("db-0", &["ReadWriteOncePod"]));
         assert!(!is_awaited_of("agent", &["ReadWriteOnce"]));

@@ -1,4 +1,4 @@
-//! A `PodDisruptionBudget`, as much of it as a drain looks at. Its status names each pod that is being evicted, and may be long.
+//! The fields of a `PodDisruptionBudget` that a drain reads. Its status names each pod that is being evicted, and may be long.
 
 use k8s_openapi::api::policy::v1;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::metadata::{metadata, object_of_kind};
 
-/// A budget. What is left out is `None`, also where the API server has it.
+/// A budget. Fields that are not read are `None`.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct DisruptionBudget {
     #[serde(deserialize_with = "metadata")]

@@ -1,10 +1,10 @@
-//! What a watch reports of objects.
+//! Change of objects that a watch reports.
 
 #[derive(Debug)]
 pub enum Change<K> {
-    /// One is there, new or changed.
-    Seen(Box<K>),
-    Gone(Box<K>),
-    /// These are there, and no others: the watch begins, or had lost its place.
-    OnlyThese(Vec<K>),
+    /// New or changed object.
+    Applied(Box<K>),
+    Deleted(Box<K>),
+    /// All objects: the watch begins, or had lost its place.
+    Listed(Vec<K>),
 }

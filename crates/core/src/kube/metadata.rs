@@ -1,4 +1,4 @@
-//! An object's metadata, as much of it as is read; and what makes one of our own types such an object.
+//! The fields of an object's metadata that are read, and the trait that makes our types objects of Kubernetes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 pub mod annotation {
-    /// The kubelet runs the pod from a file; the API server only mirrors it.
+    /// Static pod: the kubelet runs the pod from a file, and the API server only mirrors it.
     pub const MIRROR: &str = "kubernetes.io/config.mirror";
     /// Karpenter's.
     pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
     /// The cluster autoscaler's.
     pub const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
-    /// The cluster autoscaler's: the pod counts as a DaemonSet's.
+    /// The cluster autoscaler's, for a pod that counts as a DaemonSet's.
     pub const DAEMON_SET_POD: &str = "cluster-autoscaler.kubernetes.io/daemonset-pod";
-    /// Ours: how a pod wants to be drained.
+    /// Ours: the way in which a pod is drained.
     pub const DRAIN: &str = "spillway/drain";
     pub const READ: [&str; 5] = [MIRROR, DO_NOT_DISRUPT, SAFE_TO_EVICT, DAEMON_SET_POD, DRAIN];
-    /// No value that means anything is longer. What they have in all may be 256 KB.
+    /// Longest value with a meaning. An object's annotations may have 256 KB.
     pub const LONGEST: usize = 256;
 }
 
@@ -41,7 +41,7 @@ struct Metadata {
     deletion_grace_period_seconds: Option<i64>,
 }
 
-/// Reads the metadata. Of owners it keeps the controller.
+/// Reads the metadata; of the owners only the controller.
 pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let read = Metadata::deserialize(deserializer)?;
     let controller = |owner: &OwnerReference| owner.controller == Some(true);
@@ -91,7 +91,7 @@ fn annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTre
     deserializer.deserialize_any(Known)
 }
 
-/// Makes a type with metadata an object of a kind that Kubernetes has.
+/// Makes a type with metadata an object of Kubernetes of that kind.
 macro_rules! object_of_kind {
     ($ours:ty, $kind:ty) => {
         impl kube_core::Resource for $ours {

@@ -1,9 +1,9 @@
-//! What is read of Kubernetes' objects, and what the API server's answers mean. Plain data.
+//! The fields that are read of Kubernetes' objects, and the API server's refusals. Plain data.
 //!
-//! * `metadata`: an object's metadata, as much of it as is read
-//! * `pod`, `budget`: a pod and a PodDisruptionBudget, as much of each as a drain looks at
-//! * `change`: what a watch reports of objects
-//! * `status`: what a refusal of the API server says
+//! * `metadata`: the fields of an object's metadata
+//! * `pod`, `budget`: the fields of a pod and a PodDisruptionBudget
+//! * `change`: changes that a watch reports
+//! * `status`: refusals of the API server
 
 pub mod budget;
 pub mod change;

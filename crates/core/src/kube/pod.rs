@@ -1,7 +1,7 @@
-//! A pod, as much of it as a drain looks at.
+//! The fields of a pod that a drain reads.
 //!
-//! The rest is not even read: most of what the API server sends of a pod is containers, volumes and who manages which field,
-//! and to read all of it took five times as long, before the first eviction.
+//! Most of a pod's JSON is containers, volumes and managed fields. To read all of it took five times as long, before the first
+//! eviction.
 
 use k8s_openapi::api::core::v1::{self, PodCondition, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::metadata::{metadata, object_of_kind};
 
-/// A pod. What is left out is `None`, also where the API server has it.
+/// A pod. Fields that are not read are `None`.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Pod {
     #[serde(deserialize_with = "metadata")]
@@ -29,12 +29,12 @@ pub struct Spec {
     pub termination_grace_period_seconds: Option<i64>,
     #[serde(default)]
     volumes: Vec<Volume>,
-    /// Whether it may be bound to a node that is cordoned.
+    /// Tolerates the taint of a cordon.
     #[serde(default, rename = "tolerations", deserialize_with = "tolerates_cordon")]
     pub tolerates_cordon: bool,
 }
 
-/// The taint of a cordon; a toleration without a key is for all.
+/// Returns `true` if a toleration matches the cordon's taint. A toleration without a key matches all.
 fn tolerates_cordon<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let tolerations = Option::<Vec<Toleration>>::deserialize(deserializer)?.unwrap_or_default();
     Ok(tolerations.iter().any(|toleration| {
@@ -62,7 +62,7 @@ impl Pod {
         let name = self.metadata.name.as_deref().unwrap_or_default();
         let claim = |volume: &Volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
             (Some(claim), _) => Some(claim.claim_name.clone()),
-            // Made for it, by that name (kubernetes, `ephemeral.VolumeClaimName`).
+            // Created for the pod under this name (kubernetes, `ephemeral.VolumeClaimName`).
             (None, Some(_)) => Some(format!("{name}-{}", volume.name)),
             (None, None) => None,
         };
@@ -86,15 +86,16 @@ impl Status {
     }
 }
 
-/// What its conditions say.
+/// The conditions that are read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
-    /// Whether the pod garbage collector removes it, because its node is no more: nobody says whether its containers have ended.
+    /// The pod garbage collector removes the pod, because its node was deleted: the end of its containers is unknown.
     pub is_collected: bool,
     is_not_ready: bool,
 }
 
-/// The pod garbage collector sets `DisruptionTarget` before it deletes an orphan by force (kubernetes, `gc_controller.go`).
+/// Reads the conditions. The pod garbage collector sets `DisruptionTarget` before it force-deletes an orphan (kubernetes,
+/// `gc_controller.go`).
 fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Conditions, D::Error> {
     let conditions = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();
     let has = |type_, says: fn(&PodCondition) -> bool| conditions.iter().any(|one| one.type_ == type_ && says(one));
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_drain_looks_at_is_read_and_nothing_else() {
+    fn only_the_needed_fields_are_read() {
         let sent = json!({
             "metadata": {
                 "name": "web-0", "namespace": "shop", "uid": "u-1", "resourceVersion": "7",
@@ -129,7 +130,7 @@ mod tests {
                 "volumes": [{"name": "tmp", "emptyDir": 7}]},
             "status": {"phase": "Running", "startTime": "2026-11-21T03:00:00Z", "podIP": 7},
         });
-        // As it is when none of it is left out.
+        // All of it.
         let whole: ObjectMeta = serde_json::from_value(sent["metadata"].clone()).unwrap();
         let read = [("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into();
 
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_long_and_means_nothing_is_let_go() {
+    fn long_and_needless_fields_are_dropped() {
         let owner = |name: String, controls| json!({"kind": "Job", "apiVersion": "v1", "name": name, "uid": name, "controller": controls});
         let mut owners: Vec<_> = (0..9).map(|n| owner(n.to_string(), false)).collect();
         owners.push(owner("own".to_owned(), true));
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tolerates_a_cordon_by_its_taint_or_by_all() {
+    fn cordon_is_tolerated_by_its_key_or_without_a_key() {
         let tolerates = |tolerations: serde_json::Value| {
             let pod: Pod =
                 serde_json::from_value(json!({"metadata": {}, "spec": {"tolerations": tolerations}})).unwrap();
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_orphan_is_known_by_what_the_garbage_collector_sets() {
+    fn orphan_is_recognized_by_its_condition() {
         let is_collected = |conditions: serde_json::Value| {
             let pod = json!({"metadata": {}, "status": {"phase": "Failed", "conditions": conditions}});
             serde_json::from_value::<Pod>(pod).unwrap().status.conditions.is_collected
@@ -197,11 +198,11 @@ mod tests {
         };
         assert!(is_unready("Running", "False") && is_unready("Running", "Unknown"));
         assert!(!is_unready("Running", "True"));
-        assert!(!is_unready("Pending", "False"), "no budget protects it");
+        assert!(!is_unready("Pending", "False"), "not protected by a budget");
     }
 
     #[test]
-    fn its_claims_are_those_it_names_and_those_that_are_made_for_it() {
+    fn named_and_ephemeral_volume_claims_are_listed() {
         let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "db-0"}, "spec": {"volumes": [
             {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}},
             {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
@@ -212,10 +213,9 @@ mod tests {
     }
 
     #[test]
-    fn its_requests_are_those_of_any_pod() {
-        let of = |namespace| (Pod::url_path(&(), namespace), v1::Pod::url_path(&(), namespace));
-        for (ours, anybodys) in [of(None), of(Some("shop"))] {
-            assert_eq!(ours, anybodys);
+    fn url_of_our_pod_is_kubernetes_own() {
+        for namespace in [None, Some("shop")] {
+            assert_eq!(Pod::url_path(&(), namespace), v1::Pod::url_path(&(), namespace));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The annotation: the annotation that says who claimed the node, for what, until when, and what they left on
-//! it. What it does not name is not ours to take away. Pure.
+//! The claim annotation: event, notice and deadline of the claim, and the marks that the claim left on the node. Only these marks
+//! may be removed. Pure.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,29 +7,29 @@ use spillway_notice::Kind;
 
 pub const ANNOTATION: &str = "spillway/claim";
 
-/// The characters that the API server escapes in its JSON, and their escapes. In our JSON they stand only in strings.
+/// Characters that the API server escapes in its JSON, and their escapes. In our JSON they occur only in strings.
 const ESCAPED: [(char, &str); 5] =
     [('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimAnnotation {
     pub event: String,
-    /// The invocation that holds it: Lambda's request id, the same for all attempts at a delivery.
+    /// Lambda's request id of the invocation that holds the claim, equal for all attempts at a delivery.
     pub request: String,
     pub notice: String,
-    /// The deadline; absent while a hook holds the instance.
+    /// Deadline; absent while a hook holds the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// From when on the instance was to go, by the clock that dates notices: an older notice that it runs is about a time
-    /// before the claim.
+    /// Time from which the instance was to go, by the clock that dates notices. An older notice that the instance runs is about a
+    /// time before the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Its place among the drains that wait for one another, if it is one of those.
+    /// Place among planned drains that wait for one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
-    /// Whether it was we who cordoned the node: only then may we uncordon it.
+    /// The claim cordoned the node: only then may it be uncordoned.
     pub cordoned: bool,
-    /// The taints that we put on it, as kubectl writes them.
+    /// Taints of the claim in kubectl's format.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,19 +39,19 @@ pub struct ClaimAnnotation {
     pub boot: Option<String>,
 }
 
-/// What other drains need to know of one that may have to give way, or they to it.
+/// Data of a planned drain for other planned drains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     pub claimed: Timestamp,
-    /// Whether the drain is over, so that others need not wait for it.
+    /// The drain is over: others need not wait for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub over: bool,
 }
 
 impl ClaimAnnotation {
-    /// A claim of that event for such a notice, which cordons the node and does nothing else.
+    /// A claim of the event, which only cordons the node.
     pub fn new(event: &str, request: &str, kind: Kind) -> Self {
         Self {
             event: event.to_owned(),
@@ -67,13 +67,13 @@ impl ClaimAnnotation {
         }
     }
 
-    /// The annotation in an annotation; one that cannot be read counts as none.
+    /// Parses an annotation. `None`: unreadable, which counts as no claim.
     pub fn read(annotation: &str) -> Option<Self> {
         serde_json::from_str(annotation).ok()
     }
 
-    /// The text of the annotation. The API server writes these five characters as escapes (Go's `encoding/json`) and compares the
-    /// bytes of texts in a JSON patch test. A text that has them, such as a group's name, would never pass one.
+    /// Text of the annotation. The API server writes these five characters as escapes (Go's `encoding/json`) and compares the bytes
+    /// of texts in a JSON patch test. A text with one of them, such as a group's name, would never pass.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string(self).expect("an annotation is plain text and a flag");
         for (character, escape) in ESCAPED {
@@ -82,18 +82,18 @@ impl ClaimAnnotation {
         text
     }
 
-    /// The same with a drain that is over. `None`: the claim has no pace, or says so already.
+    /// A copy with a finished drain. `None`: the claim has no pace, or its drain is over already.
     pub fn over(&self) -> Option<Self> {
         let pace = self.pace.as_ref().filter(|pace| !pace.over)?;
         Some(Self { pace: Some(Pace { over: true, ..pace.clone() }), ..self.clone() })
     }
 
-    /// The kind of notice, if it is one that we know.
+    /// Kind of the notice, if known.
     pub fn kind(&self) -> Option<Kind> {
         Kind::named(&self.notice)
     }
 
-    /// Whether another claim is for something that leaves less of the node.
+    /// Returns `true` if the other claim is for a notice that leaves less of the node.
     pub fn gives_way_to(&self, other: &Self) -> bool {
         self.kind().zip(other.kind()).is_some_and(|(own, others)| own.instance_fate() < others.instance_fate())
     }

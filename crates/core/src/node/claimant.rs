@@ -1,4 +1,4 @@
-//! Who claims a node, with what, and how it went.
+//! A claim of a node: the request for it, and its result.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use spillway_notice::continued::Earlier;
 use super::claim_annotation::ClaimAnnotation;
 use crate::instance::ManagedBy;
 
-/// Who claims, what they leave on the node, and which nodes they may have.
+/// Request for a claim: the annotation and marks to leave on the node, and the conditions for it.
 #[derive(Debug, Clone)]
 pub struct Claimant<'a> {
     pub annotation: ClaimAnnotation,
-    /// Earlier invocations of the notice; empty in a first delivery. Their claim becomes this invocation's.
+    /// Earlier invocations of the notice, whose claim becomes this invocation's; empty in a first delivery.
     pub earlier: &'a [Earlier],
-    /// Whether the node comes back by a reboot, so that its boot id is of use.
+    /// The node comes back by a reboot, so its boot id is needed.
     pub reboots: bool,
-    /// Whether only a drain that has begun goes on: a node without a claim may have been given back.
-    pub only_goes_on: bool,
+    /// Continues a drain only: a node without a claim may have been uncordoned after its drain.
+    pub requires_existing_claim: bool,
     pub taint: Option<Taint>,
-    /// Whether the node is taken out of load balancers.
+    /// The node is taken out of load balancers.
     pub excludes: bool,
     pub managed_by: ManagedBy,
     pub selector: &'a Selector,
@@ -29,16 +29,16 @@ pub struct Claimant<'a> {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum How {
-    /// The node is ours: we cordoned it.
+    /// Claimed and cordoned by us.
     First,
-    /// Somebody had cordoned it before; we drain it, and leave the cordon to them.
+    /// Claimed; the cordon is somebody else's and stays.
     CordonedByOthers,
-    /// This delivery of the event had claimed it: an earlier attempt or an earlier invocation.
+    /// Claimed before by the event's delivery: by an earlier attempt or an earlier invocation.
     Again,
-    /// Another notice had claimed it, or another delivery of the same, and tells people about it.
+    /// Claimed by another notice, or by another delivery of the event, which publishes the drain's events.
     Joined { notice: String, event: String },
-    /// It is not: an admission webhook or policy refused, or the API server failed or said nothing. The instance goes all the
-    /// same, and its pods with it.
+    /// Denied by an admission webhook or policy, or the API server failed or did not answer. The instance goes
+    /// regardless, and its pods with it.
     Denied(Box<Status>),
 }
 
@@ -51,13 +51,13 @@ impl How {
 #[derive(Debug, Clone)]
 pub struct Claim {
     pub node: String,
-    /// The node's provider id, by which the claim knew it.
+    /// The node's provider id at the time of the claim.
     pub provider_id: String,
     pub how: How,
-    /// The event whose annotation is on the node; empty if there is none.
+    /// Event of the annotation on the node; empty if there is none.
     pub holder: String,
     pub labels: BTreeMap<String, String>,
-    /// Time of a cordon before this claim, if it is known.
+    /// Time of a cordon before the claim, if known.
     pub cordoned: Option<Timestamp>,
 }
 
@@ -66,12 +66,12 @@ impl Claim {
         matches!(self.how, How::Joined { .. })
     }
 
-    /// Whether that is the claimed node, and not one that has its name by now.
+    /// Returns `true` if the node is the claimed one, and not another of its name.
     pub fn is_of(&self, node: &Node) -> bool {
         node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&self.provider_id)
     }
 
-    /// Why the node could not be cordoned, if its pods are evicted without that.
+    /// Refusal of the cordon, if the pods are evicted without one.
     pub fn denied(&self) -> Option<&Status> {
         match &self.how {
             How::Denied(status) => Some(status),
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_claim_of_another_notice_is_joined() {
+    fn only_another_notices_claim_is_joined() {
         let claim = |how| Claim {
             node: "n-1".to_owned(),
             provider_id: String::new(),

@@ -1,4 +1,4 @@
-//! Cordoning a claimed node again, which somebody has uncordoned while its drain goes on. Pure.
+//! Repeated cordon of a claimed node that was uncordoned during its drain. Pure.
 
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Node;
@@ -11,16 +11,16 @@ use super::labels::IGNORE;
 use super::observed::ObservedNode;
 use super::patch::Operations;
 
-/// The patch that cordons the node again. `None`: it is cordoned, or may stay in use: it was given back, it is opted out by
-/// now, or what it is claimed for may be called off.
+/// Patch that cordons the node again. `None`: the node is cordoned, or may stay in use: it was given back or opted out, or its
+/// notice may be called off.
 pub fn cordoning_again(node: &Node, claim: &Claim) -> Option<Patch> {
-    let seen = ObservedNode::of(node);
-    let annotation = seen.annotation()?;
+    let observed = ObservedNode::of(node);
+    let annotation = observed.annotation()?;
     let goes = annotation.kind().is_some_and(|kind: Kind| !kind.may_be_called_off());
-    if seen.cordoned || !goes || !claim.is_of(node) || seen.label(IGNORE).is_some() {
+    if observed.cordoned || !goes || !claim.is_of(node) || observed.label(IGNORE).is_some() {
         return None;
     }
-    let (labels, annotations) = (seen.labels.as_ref(), seen.annotations.as_ref());
+    let (labels, annotations) = (observed.labels.as_ref(), observed.annotations.as_ref());
     let mut patch = Operations::default();
     patch.test(&["spec", "providerID"], claim.provider_id.clone());
     patch.test_entry("annotations", ANNOTATION, annotations);
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::node::claimant::How;
 
-    /// A node that was claimed for such a notice and is not cordoned.
+    /// Uncordoned node with a claim for that notice.
     fn uncordoned(notice: &str, cordoned_by_us: bool) -> Value {
         let annotation = json!({"event": "e-1", "request": "r-1", "notice": notice, "cordoned": cordoned_by_us});
         json!({
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_whose_instance_goes_is_cordoned_again_and_the_cordon_is_ours_from_then_on() {
+    fn uncordoned_node_of_a_going_instance_is_cordoned_by_us() {
         let again = patch(uncordoned("spot interruption", true)).unwrap();
         assert!(again.contains(r#"{"op":"add","path":"/spec/unschedulable","value":true}"#), "{again}");
         assert!(!again.contains(r#""op":"add","path":"/metadata"#), "{again}");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_may_be_in_use_is_left_uncordoned() {
+    fn node_that_may_stay_in_use_is_not_cordoned_again() {
         assert_eq!(patch(uncordoned("scheduled maintenance", true)), None, "it may have been called off");
         assert_eq!(patch(uncordoned("rebalance recommendation", true)), None);
         let mut cordoned = uncordoned("spot interruption", true);

@@ -1,18 +1,18 @@
-//! The node of an instance: what is observed of it, what a claim writes, and when it is given back.
+//! The node of an instance: its observed state, its claim, and its uncordon.
 //!
-//! * `claimant`: who claims, with what, and how it went
-//! * `unclaimed`: why a node is not claimed
-//! * `claim_annotation`: the annotation that says whose claim it is and what is to be taken away again
-//! * `observed`: what a claim finds on a node, and what follows
-//! * `patch`: the operations of a JSON patch
-//! * `taint`: the taint for each kind of notice
-//! * `labels`: what a node's labels say
-//! * `readiness`: whether pods can come to a node
-//! * `pace`: whether a drain gives way to others
-//! * `cordon_again`: whether a node that somebody has uncordoned in mid-drain is cordoned again
-//! * `uncordon`: what is taken off a node that is given back
-//! * `out_of_service`: the taint that declares a node out of service
-//! * `node_claim`: what came of handing a node to Karpenter
+//! * `claimant`: request for a claim, and its result
+//! * `unclaimed`: reason not to claim a node
+//! * `claim_annotation`: the annotation with the claim and its marks
+//! * `observed`: state of a node, and the claim that it allows
+//! * `patch`: operations of a JSON patch
+//! * `taint`: taint for each kind of notice
+//! * `labels`: opt-out and owner by the node's labels
+//! * `readiness`: readiness of a node for pods
+//! * `pace`: limit of planned drains at once
+//! * `cordon_again`: repeated cordon of a node that was uncordoned during its drain
+//! * `uncordon`: removal of our marks
+//! * `out_of_service`: taint of a node that is out of service
+//! * `node_claim`: deletion of a node's `NodeClaim`
 
 pub mod claim_annotation;
 pub mod claimant;

@@ -1,16 +1,16 @@
-//! What came of handing a node to Karpenter.
+//! Deletion of a node's `NodeClaim`, so that Karpenter drains it.
 
 use jiff::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandedOver {
-    /// Karpenter takes the node away.
+    /// The `NodeClaim` was deleted: Karpenter removes the node.
     ToKarpenter { node: String, claim: String, until: Option<Timestamp> },
-    /// It did so before; the deadline may have been brought forward.
+    /// The `NodeClaim` had been deleted before; its deadline may have been brought forward.
     AlreadyLeaving { node: String, claim: String },
-    /// The node has no `NodeClaim`, whatever its instance's tags say.
+    /// The node has no `NodeClaim`.
     NotKarpenters { node: String },
-    /// Its `NodeClaim` names another instance, or none.
+    /// The `NodeClaim` names another instance, or none.
     OfAnother { node: String, claim: String, provider_id: Option<String> },
 }
 

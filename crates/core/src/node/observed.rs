@@ -1,4 +1,4 @@
-//! What matters about a node as it was last seen, and what that means for a claim. Pure.
+//! Observed state of a node, and the claim that it allows. Pure.
 
 use std::collections::BTreeMap;
 
@@ -19,16 +19,16 @@ use crate::instance::ManagedBy;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedNode {
     pub cordoned: bool,
-    /// A kubelet's node always has both; one that somebody made by hand may not.
+    /// A kubelet's node always has labels and annotations; one that was made by hand may not.
     pub labels: Option<BTreeMap<String, String>>,
     pub annotations: Option<BTreeMap<String, String>>,
     pub taints: Vec<Taint>,
-    /// Another one after each reboot.
+    /// Boot id, which changes with each reboot.
     pub boot: Option<String>,
 }
 
 impl ObservedNode {
-    /// The common case, which needs no look.
+    /// The common case, which is tried without a read.
     pub fn untouched() -> Self {
         let none = || Some(BTreeMap::new());
         Self { cordoned: false, labels: none(), annotations: none(), taints: Vec::new(), boot: None }
@@ -46,7 +46,7 @@ impl ObservedNode {
         }
     }
 
-    /// Time since when the node has been cordoned, if the node controller has noted it (kubernetes, `node_lifecycle_controller.go`).
+    /// Time of the node's cordon, if the node controller has recorded it (kubernetes, `node_lifecycle_controller.go`).
     pub fn cordoned_since(&self) -> Option<Timestamp> {
         let taint = self.taints.iter().find(|taint| taint.key == "node.kubernetes.io/unschedulable")?;
         taint.time_added.as_ref().filter(|_| self.cordoned).map(|at| at.0)
@@ -60,7 +60,7 @@ impl ObservedNode {
         ClaimAnnotation::read(self.annotations.as_ref()?.get(ANNOTATION)?)
     }
 
-    /// The annotation of the claim that counts: it does while the node is cordoned.
+    /// The annotation, which counts only while the node is cordoned.
     pub fn claim(&self) -> Option<ClaimAnnotation> {
         self.annotation().filter(|_| self.cordoned)
     }
@@ -71,7 +71,7 @@ impl Claimant<'_> {
         bar(&ObservedNode::of(node), &node.name_any(), self)
     }
 
-    /// Whether the instance goes in any case, and its pods with it, cordoned or not.
+    /// Returns `true` if the instance goes in any case, cordoned or not.
     pub fn instance_goes(&self) -> bool {
         self.annotation.kind().is_some_and(|kind| !kind.may_be_called_off())
     }
@@ -81,11 +81,11 @@ impl Claimant<'_> {
         self.earlier.iter().any(|earlier| earlier.node.is_some())
     }
 
-    /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
-    pub fn looks_first(&self) -> bool {
-        // A node that has waited for its turn has a taint of ours.
+    /// Returns `true` if the claim depends on a state that no patch can test, or that is not untouched.
+    pub fn must_read_node_first(&self) -> bool {
+        // A node that has waited for its drain has our taint.
         let has_waited = self.annotation.pace.is_some();
-        self.reboots || self.only_goes_on || self.has_claimed() || has_waited || !self.selector.selects_all()
+        self.reboots || self.requires_existing_claim || self.has_claimed() || has_waited || !self.selector.selects_all()
     }
 }
 
@@ -99,34 +99,35 @@ pub enum ClaimState {
 
 #[derive(Debug, PartialEq)]
 pub struct Free {
-    seen: ObservedNode,
+    observed: ObservedNode,
     pub how: How,
     annotation: ClaimAnnotation,
     taint: Option<Taint>,
 }
 
-/// What a claim would find on the node. A claim counts while the node is cordoned:
+/// Decides about a claim by the node's state. A claim on the node counts while the node is cordoned:
 ///
-/// * A node that somebody has uncordoned, or whose claim we cannot read, is free. It is not if the node may have been given
-///   back since we claimed it.
-/// * A claim that an earlier invocation of a continuation held becomes ours, so that a second delivery finds the node taken.
-/// * A continuation leaves the node to any other invocation that holds the claim of the same event.
-/// * A claim for a milder reason gives way, so that no undo for the first gives back what is drained for the second.
+/// * A node that was uncordoned, or whose claim is unreadable, is free, unless it may have been given back since our claim.
+/// * The claim of an earlier invocation becomes ours, so that a second delivery finds the node taken.
+/// * The claim of the same event by any other invocation stays.
+/// * A claim for a milder reason gives way, so that its undo check does not give back a node that is drained for a worse one.
 /// * Any other claim means that the node is taken.
-pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {
-    if let Some(bar) = bar(&seen, name, claimant) {
+pub fn claim_state(observed: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {
+    if let Some(bar) = bar(&observed, name, claimant) {
         return ClaimState::Barred(bar);
     }
     let wanted = &claimant.annotation;
-    let boot = seen.boot.clone().filter(|_| claimant.reboots);
-    let (how, annotation) = match &seen.claim() {
+    let boot = observed.boot.clone().filter(|_| claimant.reboots);
+    let (how, annotation) = match &observed.claim() {
         None if claimant.has_claimed() && wanted.kind().is_some_and(Kind::may_be_called_off) => {
             return ClaimState::Barred(Unclaimed::GivenBack(name.to_owned()));
         }
-        None if claimant.only_goes_on => return ClaimState::Barred(Unclaimed::MaintenanceBegan(name.to_owned())),
+        None if claimant.requires_existing_claim => {
+            return ClaimState::Barred(Unclaimed::MaintenanceBegan(name.to_owned()));
+        }
         None => {
-            let how = if seen.cordoned { How::CordonedByOthers } else { How::First };
-            (how, ClaimAnnotation { cordoned: !seen.cordoned, boot, ..wanted.clone() })
+            let how = if observed.cordoned { How::CordonedByOthers } else { How::First };
+            (how, ClaimAnnotation { cordoned: !observed.cordoned, boot, ..wanted.clone() })
         }
         Some(annotation) if annotation.event == wanted.event && annotation.request == wanted.request => {
             return ClaimState::Taken(How::Again);
@@ -145,57 +146,57 @@ pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> C
         }
         Some(annotation) => return ClaimState::Taken(How::joined(annotation)),
     };
-    let mut taints = seen.annotation().map(|annotation| annotation.taints).unwrap_or_default();
-    // One of ours that somebody has taken off since is not put on again.
+    let mut taints = observed.annotation().map(|annotation| annotation.taints).unwrap_or_default();
+    // A taint of ours that was removed is not added again.
     let taint = claimant.taint.clone();
-    let taint = taint.filter(|taint| taint::fits(taint, &seen.taints) && !taints.contains(&taint::text(taint)));
+    let taint = taint.filter(|taint| taint::fits(taint, &observed.taints) && !taints.contains(&taint::text(taint)));
     taints.extend(taint.as_ref().map(taint::text));
-    ClaimState::Free(Box::new(Free { seen, how, annotation: ClaimAnnotation { taints, ..annotation }, taint }))
+    ClaimState::Free(Box::new(Free { observed, how, annotation: ClaimAnnotation { taints, ..annotation }, taint }))
 }
 
-fn bar(seen: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<Unclaimed> {
+fn bar(observed: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<Unclaimed> {
     let none = BTreeMap::new();
-    let labels = seen.labels.as_ref().unwrap_or(&none);
+    let labels = observed.labels.as_ref().unwrap_or(&none);
     let managed_by = || labels::managed_by(labels).filter(|_| claimant.managed_by == ManagedBy::SelfManaged);
     labels::left_alone(labels, name, claimant.selector).or_else(|| managed_by().map(Unclaimed::ManagedBy))
 }
 
 impl Free {
     pub fn patch(&self, provider_id: &str, claimant: &Claimant<'_>) -> Patch {
-        let Self { seen, annotation, taint, .. } = self;
-        let (labels, annotations) = (seen.labels.as_ref(), seen.annotations.as_ref());
-        let exclude = claimant.excludes && seen.label(labels::EXCLUDED).is_none();
+        let Self { observed, annotation, taint, .. } = self;
+        let (labels, annotations) = (observed.labels.as_ref(), observed.annotations.as_ref());
+        let exclude = claimant.excludes && observed.label(labels::EXCLUDED).is_none();
 
         let mut patch = Operations::default();
         patch.test(&["spec", "providerID"], provider_id);
         patch.test_entry("annotations", ANNOTATION, annotations);
         patch.test_entry("labels", labels::IGNORE, labels);
         if claimant.managed_by == ManagedBy::SelfManaged {
-            for label in labels::OF_OWNERS {
+            for label in labels::OWNER_LABELS {
                 patch.test_entry("labels", label, labels);
             }
         }
         if exclude {
             patch.test_entry("labels", labels::EXCLUDED, labels);
         }
-        if taint.is_some() && seen.taints.is_empty() {
+        if taint.is_some() && observed.taints.is_empty() {
             patch.test(&["spec", "taints"], Value::Null);
         }
-        // The node need not wait for its turn any more.
-        let planned = seen.taints.iter().position(|taint| taint.key == taint::PLANNED).map(|at| at.to_string());
+        // The node no longer waits for its drain.
+        let planned = observed.taints.iter().position(|taint| taint.key == taint::PLANNED).map(|at| at.to_string());
         if let Some(at) = &planned {
             patch.test(&["spec", "taints", at, "key"], taint::PLANNED);
         }
-        patch.test(&["spec", "unschedulable"], seen.cordoned.then_some(true));
+        patch.test(&["spec", "unschedulable"], observed.cordoned.then_some(true));
 
-        if !seen.cordoned {
+        if !observed.cordoned {
             patch.add(&["spec", "unschedulable"], true);
         }
         if let Some(at) = &planned {
             patch.remove(&["spec", "taints", at]);
         }
         if let Some(taint) = taint {
-            patch.add_taint(taint, &seen.taints);
+            patch.add_taint(taint, &observed.taints);
         }
         if exclude {
             patch.add_entry("labels", labels::EXCLUDED, labels::EXCLUDED_BY_US, labels);

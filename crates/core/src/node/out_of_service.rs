@@ -1,4 +1,4 @@
-//! The patch that declares a node out of service.
+//! Patch that declares a node out of service.
 
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Node;
@@ -6,12 +6,12 @@ use k8s_openapi::api::core::v1::Node;
 use super::patch::Operations;
 use super::taint;
 
-/// Adds the taint to those that are there; `None`: it is there, ours or somebody else's.
+/// Patch that adds the taint. `None`: the node has the taint, ours or somebody else's.
 pub fn tainting(node: &Node) -> Option<Patch> {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     let taint = Some(taint::out_of_service()).filter(|taint| taint::fits(taint, taints))?;
     let mut patch = Operations::default();
-    // What was read decides, so nothing may have changed since: a node that is Ready again is not tainted.
+    // Fails on any change since the read: a node that is Ready again is not tainted.
     patch.test(&["metadata", "resourceVersion"], node.metadata.resource_version.clone());
     patch.add_taint(&taint, taints);
     Some(patch.done())
@@ -29,21 +29,15 @@ mod tests {
     }
 
     #[test]
-    fn the_taint_is_added_to_those_that_are_there_and_only_to_the_node_as_it_was_seen() {
+    fn taint_is_added_once_to_an_unchanged_node() {
         let taint = json!({"key": "node.kubernetes.io/out-of-service", "value": "spillway", "effect": "NoExecute"});
-        let seen = json!({"op": "test", "path": "/metadata/resourceVersion", "value": "7"});
+        let unchanged = json!({"op": "test", "path": "/metadata/resourceVersion", "value": "7"});
         let unreachable = json!({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"});
-        assert_eq!(
-            patch(&json!([unreachable])),
-            json!([seen, {"op": "add", "path": "/spec/taints/-", "value": taint}])
-        );
-        assert_eq!(patch(&json!([])), json!([seen, {"op": "add", "path": "/spec/taints", "value": [taint]}]));
-    }
-
-    #[test]
-    fn somebody_elses_taint_of_the_same_key_is_left_as_it_is() {
-        let others =
+        let added = |path: &str, value: Value| json!([unchanged, {"op": "add", "path": path, "value": value}]);
+        assert_eq!(patch(&json!([unreachable])), added("/spec/taints/-", taint.clone()));
+        assert_eq!(patch(&json!([])), added("/spec/taints", json!([taint])));
+        let foreign =
             json!({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"});
-        assert_eq!(patch(&json!([others])), Value::Null);
+        assert_eq!(patch(&json!([foreign])), Value::Null);
     }
 }

@@ -1,8 +1,8 @@
-//! The pace of planned maintenance: how many nodes of one Auto Scaling group and zone drain at once. Pure.
+//! Pace of planned maintenance: limit of nodes of an Auto Scaling group and zone that drain at once. Pure.
 //!
 //! A drain lists the claims of its zone before its own claim, and again after it. Of drains that claim at once the last one finds
-//! the claims of all others. So never more than the limit go on, even where clocks differ. The order of the claims, by time and
-//! name, decides only which claim is taken back.
+//! the claims of all others. So at most the limit continue, even if clocks differ. The order of the claims, by time and name, only
+//! decides which claim is taken back.
 
 use std::fmt;
 
@@ -18,26 +18,26 @@ use super::observed::ObservedNode;
 use super::patch::Operations;
 use super::taint;
 
-/// How many nodes of a cluster, Auto Scaling group and zone drain for planned maintenance at once.
+/// Most nodes of a cluster, Auto Scaling group and zone that drain for planned maintenance at once.
 pub const LIMIT: usize = 5;
 
-/// The claims for planned maintenance on the cordoned nodes of a zone.
+/// Claims for planned maintenance on the cordoned nodes of a zone.
 #[derive(Debug, Default)]
 pub struct Claims(Vec<(String, Pace)>);
 
-/// The order in which claims are taken back: the last first.
+/// Place of a claim. The last claims are taken back first.
 type Place<'a> = (Timestamp, &'a str);
 
-/// What a drain does that has claimed its node.
+/// Decision about a drain that has claimed its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     Now,
-    /// The drain looks again: later claims are about to be taken back.
+    /// Later claims are about to be taken back: list the claims again.
     Soon(OtherDrains),
     Later(OtherDrains),
 }
 
-/// The number of other nodes of a group and zone that are being drained.
+/// Number of other nodes of the group and zone that are being drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherDrains(pub usize);
 
@@ -48,7 +48,7 @@ impl fmt::Display for OtherDrains {
 }
 
 impl Claims {
-    /// Adds the claim of a node, if its drain goes on. Past its start nobody drains for a maintenance by its pace.
+    /// Adds a node's claim, unless its drain is over. After the start of its maintenance no drain continues by the pace.
     pub fn add(&mut self, node: &Node, now: Timestamp) {
         let claim = ObservedNode::of(node).claim();
         if let Some(ClaimAnnotation { pace: Some(pace), until, .. }) = claim
@@ -59,22 +59,22 @@ impl Claims {
         }
     }
 
-    /// The drains that keep a node of that group from being claimed.
+    /// Other drains, if they are too many to claim a node of the group.
     pub fn before_claim(&self, node: &str, group: Option<&str>) -> Option<OtherDrains> {
         let others = self.others(node, group).count();
         (LIMIT <= others).then_some(OtherDrains(others))
     }
 
-    /// The turn of a node that is claimed. A node without a claim for planned maintenance waits for none.
+    /// Decision about a claimed node. A node without a claim for planned maintenance does not wait.
     pub fn turn(&self, node: &str) -> Turn {
         let Some((_, own)) = self.0.iter().find(|(name, _)| name == node) else { return Turn::Now };
         let others = || self.others(node, own.group.as_deref());
-        let seen = OtherDrains(others().count());
+        let observed = OtherDrains(others().count());
         let ahead = others().filter(|other| *other < (own.claimed, node)).count();
-        match (seen.0 < LIMIT, ahead < LIMIT) {
+        match (observed.0 < LIMIT, ahead < LIMIT) {
             (true, _) => Turn::Now,
-            (false, true) => Turn::Soon(seen),
-            (false, false) => Turn::Later(seen),
+            (false, true) => Turn::Soon(observed),
+            (false, false) => Turn::Later(observed),
         }
     }
 
@@ -84,31 +84,31 @@ impl Claims {
     }
 }
 
-/// The patch that says in the claim of that event, if it is on the node, that its drain is over.
+/// Patch that marks the event's drain as over in its claim.
 pub fn over(node: &Node, event: &str) -> Option<Patch> {
-    let seen = ObservedNode::of(node);
-    let claim = seen.claim().filter(|claim| claim.event == event)?.over()?;
+    let observed = ObservedNode::of(node);
+    let claim = observed.claim().filter(|claim| claim.event == event)?.over()?;
     let mut patch = Operations::default();
-    patch.test_entry("annotations", ANNOTATION, seen.annotations.as_ref());
-    patch.add_entry("annotations", ANNOTATION, &claim.text(), seen.annotations.as_ref());
+    patch.test_entry("annotations", ANNOTATION, observed.annotations.as_ref());
+    patch.add_entry("annotations", ANNOTATION, &claim.text(), observed.annotations.as_ref());
     Some(patch.done())
 }
 
-/// The patch that taints a node whose planned drain waits. `None`: the node has the taint, is cordoned, or opted out.
+/// Patch that taints a node whose planned drain waits. `None`: the node has the taint, is cordoned, or opted out.
 pub fn tainting(node: &Node, event: &str) -> Option<Patch> {
-    let (seen, taint) = (ObservedNode::of(node), taint::planned(event));
-    if seen.cordoned || seen.label(IGNORE).is_some() || !taint::fits(&taint, &seen.taints) {
+    let (observed, taint) = (ObservedNode::of(node), taint::planned(event));
+    if observed.cordoned || observed.label(IGNORE).is_some() || !taint::fits(&taint, &observed.taints) {
         return None;
     }
     let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
     let mut patch = Operations::default();
     patch.test(&["spec", "providerID"], provider_id);
     patch.test(&["spec", "unschedulable"], Value::Null);
-    patch.test_entry("labels", IGNORE, seen.labels.as_ref());
-    if seen.taints.is_empty() {
+    patch.test_entry("labels", IGNORE, observed.labels.as_ref());
+    if observed.taints.is_empty() {
         patch.test(&["spec", "taints"], Value::Null);
     }
-    patch.add_taint(&taint, &seen.taints);
+    patch.add_taint(&taint, &observed.taints);
     Some(patch.done())
 }
 
@@ -122,7 +122,7 @@ mod tests {
 
     const NOW: &str = "2026-12-24T02:00:00Z";
 
-    /// A claim of that group, so many seconds after midnight.
+    /// Claim of the group, at that number of seconds after midnight.
     fn claim(group: &str, claimed_s: i64) -> ClaimAnnotation {
         let claimed = at("2026-12-24T00:00:00Z") + jiff::SignedDuration::from_secs(claimed_s);
         let pace = Pace { group: Some(group.to_owned()), claimed, over: false };
@@ -155,7 +155,7 @@ mod tests {
     fn claim_waits_while_five_others_are_drained() {
         let five = one_after_the_other(&["a", "b", "c", "d", "e"]);
         assert_eq!(five.before_claim("f", Some("web")), Some(OtherDrains(5)));
-        assert_eq!(five.before_claim("e", Some("web")), None, "its own claim is no other's");
+        assert_eq!(five.before_claim("e", Some("web")), None, "its own claim does not count");
         assert_eq!(five.before_claim("f", Some("batch")), None);
         assert_eq!(five.before_claim("f", None), None);
     }
@@ -172,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn drain_begins_only_when_fewer_than_five_others_are_seen() {
+    fn drain_begins_only_beside_fewer_than_five_others() {
         let six = one_after_the_other(&["a", "b", "c", "d", "e", "f"]);
-        assert_eq!(six.turn("a"), Turn::Soon(OtherDrains(5)), "the clock of f may be fast, and f go on");
+        assert_eq!(six.turn("a"), Turn::Soon(OtherDrains(5)), "the clock of f may be fast, and f continue");
         assert_eq!(one_after_the_other(&["a", "b", "c", "d", "e"]).turn("e"), Turn::Now);
     }
 
@@ -190,24 +190,19 @@ mod tests {
     }
 
     #[test]
-    fn claim_of_an_uncordoned_node_does_not_count() {
-        let mut claims = one_after_the_other(&["a", "b", "c", "d"]);
-        claims.add(&node("e", &claim("web", 1), false), at(NOW));
-        assert_eq!(claims.before_claim("f", Some("web")), None);
+    fn uncordoned_node_and_claim_without_a_pace_do_not_wait() {
+        let mut four = one_after_the_other(&["a", "b", "c", "d"]);
+        four.add(&node("e", &claim("web", 1), false), at(NOW));
+        assert_eq!(four.before_claim("f", Some("web")), None, "an uncordoned node is not drained");
+        four.add(&node("f", &ClaimAnnotation::new("e-2", "r-2", Kind::Spot), true), at(NOW));
+        assert_eq!(four.turn("f"), Turn::Now);
     }
 
     #[test]
-    fn claim_without_a_pace_begins_now() {
-        let mut claims = one_after_the_other(&["a", "b", "c", "d", "e"]);
-        claims.add(&node("f", &ClaimAnnotation::new("e-2", "r-2", Kind::Spot), true), at(NOW));
-        assert_eq!(claims.turn("f"), Turn::Now);
-    }
-
-    #[test]
-    fn only_the_claim_of_the_event_itself_becomes_over_and_once() {
+    fn event_ends_its_own_claim_once() {
         let claim = claim("web", 1);
         let patch = serde_json::to_value(over(&node("a", &claim, true), "e").unwrap()).unwrap();
-        assert_eq!(patch[0]["value"], claim.text(), "nobody has written it since");
+        assert_eq!(patch[0]["value"], claim.text(), "unchanged");
         assert_eq!(patch[1]["value"], claim.over().unwrap().text());
         assert_eq!(over(&node("a", &claim, true), "e-2"), None);
         assert_eq!(over(&node("a", &claim, false), "e"), None);

@@ -1,20 +1,20 @@
-//! Whether pods can come to a node. Pure.
+//! Readiness of a node for pods. Pure.
 
 use std::fmt;
 
 use k8s_openapi::api::core::v1::Node;
 use kube_core::ResourceExt as _;
 
-/// The taint of a node whose kubelet has not yet said that it is ready, or says so no more.
+/// Taint of a node whose kubelet has not yet reported Ready, or no longer does.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
-    /// Its kubelet says that pods can run.
+    /// The kubelet reports that pods can run.
     Yes,
-    /// Its kubelet says that they cannot, and why.
+    /// The kubelet reports that pods cannot run, and the reason.
     No(Option<String>),
-    /// The node controller has set it: the kubelet has not reported for its grace period (40 or 50 s).
+    /// Set by the node controller: the kubelet has not reported for its grace period (40 or 50 s).
     Unknown(Option<String>),
     /// The kubelet has not reported yet.
     NotReported,
@@ -34,14 +34,18 @@ pub fn ready(node: &Node) -> Ready {
 pub enum Readiness {
     /// The cluster has no such node yet.
     NotJoined,
-    /// It has, and no pod can come.
-    NotReady { node: String, why: String },
-    /// Pods can come.
-    Ready { node: String },
+    /// The cluster has the node, and no pod can come.
+    NotReady {
+        node: String,
+        why: String,
+    },
+    Ready {
+        node: String,
+    },
 }
 
 impl Readiness {
-    /// What the node says of itself: its condition `Ready`, and the taint that is taken off a moment later.
+    /// Readiness by the condition `Ready` and the taint that is removed a moment later.
     pub fn of(node: Option<&Node>) -> Self {
         let Some(node) = node else { return Self::NotJoined };
         let name = node.name_any();
@@ -91,31 +95,24 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_ready_when_its_condition_and_its_taints_say_so() {
+    fn readiness_names_the_condition_or_the_taint() {
         let pressure = json!({"type": "DiskPressure", "status": "True", "message": "full"});
         let ready = json!({"type": "Ready", "status": "True"});
-        assert_eq!(
-            of(&json!([pressure, ready]), &json!([{"key": "gpu", "effect": "NoSchedule"}])),
-            "its node n is Ready"
-        );
-        let tainted = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
-        let reason = "its node n is not Ready: it has the taint node.kubernetes.io/not-ready";
-        assert_eq!(of(&json!([ready]), &tainted), reason);
-    }
-
-    #[test]
-    fn a_node_has_a_name_once_it_has_joined() {
-        assert_eq!(Readiness::Ready { node: "n".to_owned() }.node(), Some("n"));
-        assert_eq!(Readiness::of(None).node(), None);
-    }
-
-    #[test]
-    fn a_node_that_is_not_ready_says_why() {
         let not = json!({"type": "Ready", "status": "False", "message": "cni plugin not initialized"});
-        assert_eq!(of(&json!([not]), &json!([])), "its node n is not Ready: cni plugin not initialized");
-        assert_eq!(of(&json!([]), &json!([])), "its node n is not Ready: its kubelet has not reported yet");
         let silent = json!({"type": "Ready", "status": "Unknown"});
-        assert_eq!(of(&json!([silent]), &json!([])), "its node n is not Ready: it does not say why");
+        let gpu = json!([{"key": "gpu", "effect": "NoSchedule"}]);
+        let tainted = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
+        let none = json!([]);
+        for (conditions, taints, text) in [
+            (json!([pressure, ready]), &gpu, "its node n is Ready"),
+            (json!([ready]), &tainted, "its node n is not Ready: it has the taint node.kubernetes.io/not-ready"),
+            (json!([not]), &none, "its node n is not Ready: cni plugin not initialized"),
+            (json!([]), &none, "its node n is not Ready: its kubelet has not reported yet"),
+            (json!([silent]), &none, "its node n is not Ready: it does not say why"),
+        ] {
+            assert_eq!(of(&conditions, taints), text);
+        }
         assert_eq!(Readiness::of(None).to_string(), "it has not joined");
+        assert_eq!((Readiness::of(None).node(), Readiness::Ready { node: "n".to_owned() }.node()), (None, Some("n")));
     }
 }

@@ -1,15 +1,15 @@
-//! Taints: what each kind of notice puts on a node, by whose names. Pure.
+//! Taints for each kind of notice. Pure.
 
 use k8s_openapi::api::core::v1::Taint;
 use spillway_notice::Kind;
 use spillway_settings::TaintNames;
 
-/// New pods stay away. `NoExecute` would end pods without asking their budgets, and nothing else sets that right.
+/// Effect that keeps new pods away. `NoExecute` would end pods without regard to their budgets.
 const EFFECT: &str = "NoSchedule";
-/// The taint's value tells the event, as far as Kubernetes takes it.
+/// Longest value of a label in Kubernetes. The value names the event.
 const LONGEST_VALUE: usize = 63;
 
-/// The taint for a kind of notice. Not every kind has one by NTH's names.
+/// Taint for a kind of notice. NTH has none for some kinds.
 pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     let key = match names {
         TaintNames::Spillway => format!("spillway/{}", kind.as_str().replace(' ', "-")),
@@ -23,8 +23,7 @@ pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     })
 }
 
-/// Says that the node is out of service, so that Kubernetes frees its pods and volumes at once; the
-/// value says that it is ours.
+/// Taint of a node that is out of service: Kubernetes frees its pods and volumes at once. The value marks it as ours.
 pub fn out_of_service() -> Taint {
     Taint {
         key: "node.kubernetes.io/out-of-service".to_owned(),
@@ -47,7 +46,7 @@ pub fn planned(event: &str) -> Taint {
     }
 }
 
-/// NTH taints for these and no others (`pkg/node/node.go`).
+/// NTH's name of the taint (`pkg/node/node.go`).
 fn of_nth(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Spot => Some("spot-itn"),
@@ -58,14 +57,14 @@ fn of_nth(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// Letters, digits and `-_.`, with a letter or a digit at each end.
+/// Legal value of a taint: letters, digits and `-_.`, with a letter or a digit at each end.
 fn value(event: &str) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let text: String = event.chars().map(legal).take(LONGEST_VALUE).collect();
     text.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
 }
 
-/// As kubectl writes it: `key=value:effect`.
+/// Text of a taint as kubectl writes it: `key=value:effect`.
 pub fn text(taint: &Taint) -> String {
     match &taint.value {
         Some(value) => format!("{}={value}:{}", taint.key, taint.effect),
@@ -73,7 +72,7 @@ pub fn text(taint: &Taint) -> String {
     }
 }
 
-/// Whether a node has room for the taint: Kubernetes takes each key and effect once.
+/// Returns `true` if the node has room for the taint: Kubernetes accepts each key and effect once.
 pub fn fits(taint: &Taint, taints: &[Taint]) -> bool {
     !taints.iter().any(|other| (&other.key, &other.effect) == (&taint.key, &taint.effect))
 }
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_a_taint_by_our_names() {
+    fn each_kind_has_our_taint() {
         for kind in Kind::ALL {
             let tainted = taint(kind, "e-1", TaintNames::Spillway).unwrap_or_default();
             assert!(tainted.starts_with("spillway/") && tainted.ends_with("=e-1:NoSchedule"), "{tainted}");
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kinds_that_nth_taints_for_have_its_names_and_the_others_none() {
+    fn nth_taints_keep_nths_names() {
         let tainted = |kind| taint(kind, "e-1", TaintNames::Nth);
         let named = |name: &str| Some(format!("aws-node-termination-handler/{name}=e-1:NoSchedule"));
         assert_eq!(tainted(Kind::Spot), named("spot-itn"));
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_is_what_kubernetes_takes_of_the_events_id() {
+    fn event_id_becomes_a_legal_value() {
         assert_eq!(value("12345678-1234-1234-1234-123456789012"), "12345678-1234-1234-1234-123456789012");
         assert_eq!(value("arn:aws/health é"), "arn-aws-health");
         assert_eq!(value(&"x".repeat(100)), "x".repeat(63));

@@ -1,5 +1,5 @@
-//! Whatever happens to a node, in whatever order: what may never be lost, and what may never be given
-//! back. The patches are applied to the node as the API server applies them.
+//! Test of a node's invariants in any order of events: people's changes stay, and our marks go with our claim. The patches are
+//! applied as the API server applies them.
 
 use std::sync::LazyLock;
 
@@ -51,10 +51,10 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The node as the API server has it, and what people think of it.
+/// The node in the API server, and people's changes to it.
 struct World {
     node: Value,
-    /// Whether a person has cordoned it, and the API server could see that it was a person.
+    /// A person has cordoned the node, and the API server has recorded the person as the field's manager.
     cordoned_by_person: bool,
     taints_of_people: Vec<String>,
     labelled_by_person: bool,
@@ -81,7 +81,7 @@ impl World {
         ObservedNode::of(&self.node()).taints.iter().map(taint::text).collect()
     }
 
-    /// Applies a patch by which somebody changes the node, if its tests pass.
+    /// Applies a patch of that manager, if its tests pass.
     fn patch(&mut self, patch: &Value, manager: &str) -> bool {
         let Ok(patched) = patched(&self.node, patch) else { return false };
         self.version += 1;
@@ -100,7 +100,7 @@ impl World {
                 let (patch, undone) = decide(&self.node(), over);
                 assert!(
                     patch.is_none_or(|patch| self.patch(&json!(patch), FIELD_MANAGER)),
-                    "it was decided by what is there"
+                    "decided by the present node"
                 );
                 return Some(undone);
             }
@@ -128,7 +128,7 @@ impl World {
         None
     }
 
-    /// As the function does it: by a guess, and if that is refused, by a look.
+    /// Claims as the function does: first by a guess, after a refusal by a read.
     fn claim(&mut self, kind: Kind) {
         static ANY: LazyLock<Selector> = LazyLock::new(Selector::default);
         self.claims += 1;
@@ -142,14 +142,14 @@ impl World {
             annotation,
             earlier: &[],
             reboots: false,
-            only_goes_on: false,
+            requires_existing_claim: false,
             taint,
             excludes: true,
             managed_by: ManagedBy::SelfManaged,
             selector: &ANY,
         };
-        for seen in [ObservedNode::untouched(), ObservedNode::of(&self.node())] {
-            match claim_state(seen, "n-1", &claimant) {
+        for observed in [ObservedNode::untouched(), ObservedNode::of(&self.node())] {
+            match claim_state(observed, "n-1", &claimant) {
                 ClaimState::Free(free) => {
                     if self.patch(&json!(free.patch(PROVIDER_ID, &claimant)), FIELD_MANAGER) {
                         return;
@@ -159,13 +159,13 @@ impl World {
                 ClaimState::Barred(why) => panic!("{why:?}"),
             }
         }
-        panic!("what was seen is what is there");
+        panic!("the second attempt observes the present node");
     }
 }
 
 proptest! {
     #[test]
-    fn what_people_did_stays_whatever_we_do(events in prop::collection::vec(event(), 1..30)) {
+    fn changes_by_people_stay_and_marks_go_with_the_claim(events in prop::collection::vec(event(), 1..30)) {
         let mut world = World::new();
         for event in &events {
             let undone = world.happens(event);
@@ -181,7 +181,7 @@ proptest! {
                 Some(UncordonResult::Held { .. }) => prop_assert!(annotated),
                 _ => {}
             }
-            // What is ours is there only as long as the annotation says so.
+            // Our marks exist only together with the annotation.
             prop_assert!(annotated || taints.iter().all(|taint| !taint.starts_with("spillway/")), "{taints:?}");
             prop_assert!(annotated || labels[EXCLUDED] != json!("spillway"));
             prop_assert!(annotated || is_cordoned(&world.node) == world.cordoned_by_person);

@@ -1,4 +1,4 @@
-//! Why a node is not claimed.
+//! Reason not to claim a node.
 
 use crate::instance::ManagedBy;
 
@@ -6,13 +6,13 @@ use crate::instance::ManagedBy;
 pub enum Unclaimed {
     NoNode,
     OptedOut(String),
-    /// Since we claimed that node it was given back, or somebody uncordoned it.
+    /// The node was given back or uncordoned since our claim.
     GivenBack(String),
-    /// Another invocation holds the claim of the same event on that node.
+    /// Another invocation holds the claim of the event on the node.
     DrainedByAnother(String),
-    /// The maintenance of that node should have begun, and no claim for it is there.
+    /// The node's maintenance should have begun, and the node has no claim for it.
     MaintenanceBegan(String),
     NotSelected(String),
-    /// Its labels say that somebody else manages it than its instance's tags did.
+    /// The node's labels name another owner than its instance's tags.
     ManagedBy(ManagedBy),
 }

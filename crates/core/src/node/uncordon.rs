@@ -1,9 +1,8 @@
-//! Giving a node back: our marks go, and so does the cordon, if it is still ours.
+//! Uncordon: removal of our marks, and of the cordon if it is still ours.
 //!
-//! A node that somebody had cordoned before us, or has uncordoned since, keeps its cordon as it is.
-//! Whose the cordon is, the API server knows: `managedFields` name who last changed
-//! `spec.unschedulable`, and a cordon of a node that is cordoned already changes nothing. What cannot
-//! be told there is taken for somebody else's.
+//! A cordon from before our claim, or after another uncordon, stays. The API server records the owner of a cordon: `managedFields`
+//! name the last manager that changed `spec.unschedulable`, and a cordon of a cordoned node changes nothing. A cordon without a
+//! recorded owner counts as somebody else's.
 
 use std::fmt;
 
@@ -21,33 +20,33 @@ use super::{labels, taint};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonCause {
-    /// The time in which an interruption might have followed a rebalance recommendation.
+    /// No interruption has followed a rebalance recommendation in time.
     Rebalance,
-    /// This maintenance, or it was called off or put off.
+    /// The maintenance is over, called off or put off.
     Maintenance(Maintenance),
-    /// The reboot that this maintenance was for.
+    /// The maintenance's reboot.
     Reboot(Maintenance),
-    /// The stop: the instance runs again, since then.
+    /// The instance runs again, since that time.
     Stop { runs_since: Timestamp },
-    /// Its time in the warm pool.
+    /// The instance has left the warm pool.
     WarmPool,
-    /// The replacement of its root volume.
+    /// The root volume has been replaced.
     RootVolume,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonResult {
-    /// Nothing of ours is left on the node, and it takes pods.
+    /// The node has no marks of ours, and takes pods.
     GivenBack { node: String },
-    /// Nothing of ours is left on the node; its cordon is somebody else's business.
+    /// The node has no marks of ours; its cordon is somebody else's.
     LeftAlone { node: String, why: CordonOwner },
-    /// The node is of no use yet; nothing was changed.
+    /// The node cannot take pods yet; unchanged.
     NotReadyYet { node: String, why: NotYet },
-    /// Its label opts it out; nothing was changed.
+    /// The node is opted out by its label; unchanged.
     OptedOut { node: String },
-    /// Another notice holds the claim; it stays.
+    /// Another notice holds the claim; unchanged.
     Held { node: String, notice: String, event: String },
-    /// Nothing of ours is on the node.
+    /// The node has no marks of ours.
     NotOurs { node: String },
     /// The cluster has no such node.
     NoNode,
@@ -55,20 +54,20 @@ pub enum UncordonResult {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CordonOwner {
-    /// Somebody had cordoned it before us.
+    /// Cordoned before our claim.
     CordonedBefore,
-    /// Somebody has uncordoned it, and cordoned it again.
+    /// Uncordoned and cordoned again since our claim.
     CordonedSince,
-    /// Somebody has uncordoned it.
+    /// Uncordoned since our claim.
     Uncordoned,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotYet {
     NotReady,
-    /// Its boot id is the one that it was claimed with.
+    /// The boot id is still that of the claim.
     NotRebooted,
-    /// Nothing of ours is on it, but the notice of what is called off may be late, and claim it yet.
+    /// The node has no claim, but the notice that is called off may be late, and claim it yet.
     NotClaimed,
 }
 
@@ -120,7 +119,7 @@ impl fmt::Display for NotYet {
 }
 
 impl UncordonCause {
-    /// What is over, as the notice tells: maintenance that is still ahead was not for what was done before.
+    /// Cause by a notice. Maintenance that is still ahead was not the reason for an earlier drain.
     pub fn of_notice(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
@@ -133,13 +132,13 @@ impl UncordonCause {
         }
     }
 
-    /// What is over when the time of the notice's undo check has come.
+    /// Cause by a notice whose undo check is due.
     pub fn of_check(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::Rebalance, _) => Some(Self::Rebalance),
             (Kind::Maintenance, Some(maintenance)) => Some(Self::Reboot(maintenance.clone())),
             (Kind::ReplaceRootVolume, _) => Some(Self::RootVolume),
-            // Its cluster could not be reached when it came.
+            // The cluster was unreachable when the notice came.
             _ => Self::of_notice(notice),
         }
     }
@@ -152,8 +151,8 @@ impl UncordonCause {
             (Self::Maintenance(over) | Self::Reboot(over), Some(Kind::Maintenance)) => {
                 annotation.maintenance.as_ref().is_some_and(|id| over.is(id))
             }
-            // Maintenance may be just that an instance is stopped and started. An instance that was launched may be
-            // interrupted before the notice arrives that it runs.
+            // Maintenance may consist of a stop and start. A launched instance may be interrupted before the notice of its start
+            // arrives.
             (Self::Stop { runs_since }, Some(kind)) => {
                 matches!(kind, Kind::Spot | Kind::Stopping | Kind::ReturnToWarmPool | Kind::Maintenance)
                     && annotation.since.is_none_or(|claimed| claimed <= *runs_since)
@@ -163,12 +162,12 @@ impl UncordonCause {
     }
 }
 
-/// What is to be changed on the node, and what will have come of it.
+/// Changes of the node, and their result.
 pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResult) {
-    let (name, seen) = (node.name_any(), ObservedNode::of(node));
-    let annotation = seen.annotation();
+    let (name, observed) = (node.name_any(), ObservedNode::of(node));
+    let annotation = observed.annotation();
     let ours = annotation.as_ref().filter(|annotation| over.was_for(annotation));
-    // A node that is Ready is in service, whatever it was given back for.
+    // A Ready node is in service, for any cause.
     let was_down = ours.is_some() || matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool);
     let is_ours = |taint: &Taint| {
         ours.is_some_and(|annotation| annotation.taints.contains(&taint::text(taint)))
@@ -176,7 +175,7 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
             || taint.key == taint::PLANNED
     };
     let taints: Vec<usize> =
-        seen.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect();
+        observed.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect();
     let held = || match &annotation {
         Some(annotation) => UncordonResult::Held {
             node: name.clone(),
@@ -188,28 +187,28 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     if ours.is_none() && taints.is_empty() {
         return (None, held());
     }
-    if seen.label(labels::IGNORE).is_some() {
+    if observed.label(labels::IGNORE).is_some() {
         return (None, UncordonResult::OptedOut { node: name });
     }
-    // A node that only waited for its turn was never out of use.
-    let only_waited = ours.is_none() && taints.iter().all(|at| seen.taints[*at].key == taint::PLANNED);
-    if let Some(why) = not_yet(node, &seen, ours, over).filter(|_| !only_waited) {
+    // A node that only waited for its drain was never out of use.
+    let only_waited = ours.is_none() && taints.iter().all(|at| observed.taints[*at].key == taint::PLANNED);
+    if let Some(why) = not_yet(node, &observed, ours, over).filter(|_| !only_waited) {
         return (None, UncordonResult::NotReadyYet { node: name, why });
     }
 
     let mut patch = Operations::default();
-    // What was read decides, so nothing may have changed since.
+    // Fails on any change since the read.
     patch.test(&["metadata", "resourceVersion"], node.metadata.resource_version.clone());
-    // From the end, so that the places of the others stay.
+    // From the end, so that the other positions stay valid.
     for at in taints.iter().rev() {
         patch.remove(&["spec", "taints", &at.to_string()]);
     }
     let Some(annotation) = ours else { return (Some(patch.done()), held()) };
     patch.remove(&["metadata", "annotations", ANNOTATION]);
-    if seen.label(labels::EXCLUDED) == Some(labels::EXCLUDED_BY_US) {
+    if observed.label(labels::EXCLUDED) == Some(labels::EXCLUDED_BY_US) {
         patch.remove(&["metadata", "labels", labels::EXCLUDED]);
     }
-    let undone = match cordon_owner(node, &seen, annotation) {
+    let undone = match cordon_owner(node, &observed, annotation) {
         None => {
             patch.remove(&["spec", "unschedulable"]);
             UncordonResult::GivenBack { node: name }
@@ -219,12 +218,17 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     (Some(patch.done()), undone)
 }
 
-fn not_yet(node: &Node, seen: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &UncordonCause) -> Option<NotYet> {
+fn not_yet(
+    node: &Node,
+    observed: &ObservedNode,
+    ours: Option<&ClaimAnnotation>,
+    over: &UncordonCause,
+) -> Option<NotYet> {
     let claimed_with = ours.and_then(|annotation| annotation.boot.as_ref());
     match over {
         _ if ready(node) != Ready::Yes => Some(NotYet::NotReady),
         UncordonCause::Reboot(_) | UncordonCause::RootVolume
-            if claimed_with.is_some() && claimed_with == seen.boot.as_ref() =>
+            if claimed_with.is_some() && claimed_with == observed.boot.as_ref() =>
         {
             Some(NotYet::NotRebooted)
         }
@@ -232,15 +236,15 @@ fn not_yet(node: &Node, seen: &ObservedNode, ours: Option<&ClaimAnnotation>, ove
     }
 }
 
-/// Whose the cordon is; `None`: ours.
-fn cordon_owner(node: &Node, seen: &ObservedNode, annotation: &ClaimAnnotation) -> Option<CordonOwner> {
+/// Owner of the cordon; `None`: ours.
+fn cordon_owner(node: &Node, observed: &ObservedNode, annotation: &ClaimAnnotation) -> Option<CordonOwner> {
     let entries = node.metadata.managed_fields.iter().flatten();
     let mut owners = entries.filter(|entry| {
         let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
         fields.is_some_and(|fields| fields.pointer("/f:spec/f:unschedulable").is_some())
     });
     let owner = owners.next().and_then(|entry| entry.manager.as_deref());
-    match (seen.cordoned, annotation.cordoned) {
+    match (observed.cordoned, annotation.cordoned) {
         (false, _) => Some(CordonOwner::Uncordoned),
         (true, false) => Some(CordonOwner::CordonedBefore),
         (true, true) if owner == Some(FIELD_MANAGER) && owners.next().is_none() => None,

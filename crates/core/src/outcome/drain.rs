@@ -1,4 +1,4 @@
-//! What a drain came to. Pure.
+//! Result of a drain. Pure.
 
 use std::fmt;
 
@@ -19,9 +19,9 @@ pub enum DrainOutcome {
     Joined { node: String, notice: String, event: String },
     /// Another invocation drains the node for the same event.
     DrainedByAnother { node: String },
-    /// The hook waits no longer, while pods were on the node; `None`: they had not been listed.
+    /// The hook is over, while pods were on the node; `None`: they had not been listed.
     HookOver { node: String, lost: Option<usize> },
-    /// The node was given back meanwhile.
+    /// The node was uncordoned during the drain.
     GivenBack { node: String },
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_pod_is_not_several() {
+    fn numbers_of_pods_are_grammatical() {
         let drained = |moved| {
             let counts = Counts { moved, lost: 0, unconfirmed: 0 };
             DrainOutcome::Drained { node: "n-1".to_owned(), counts }.to_string()

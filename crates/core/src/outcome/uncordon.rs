@@ -1,4 +1,4 @@
-//! What it came to that a node was to be given back, at a notice or at an undo check. Pure.
+//! Result of an uncordon, for a notice or an undo check. Pure.
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonOutcome {
-    /// It was looked at, and that came of it.
+    /// The node was uncordoned, or the result says why not.
     Uncordoned { result: UncordonResult, cause: UncordonCause, cluster: ClusterName, provider_id: String },
-    /// The node has not come back: it is looked at again.
+    /// The node has not come back: it is checked again.
     LookedAgain { node: String, why: NotYet, at: Timestamp },
-    /// The cluster cannot be reached: whether there is a node to give back is looked at again.
+    /// The cluster is unreachable: it is tried again.
     NotReached { cluster: ClusterName, why: String, at: Timestamp },
-    /// AWS gave no answer about the instance: whether there is a node to give back is looked at again.
+    /// AWS did not describe the instance: it is tried again.
     NotDescribed { why: String, at: Timestamp },
-    /// It was not looked at.
+    /// The node was not looked at.
     Ignored(Reason),
 }
 
@@ -75,21 +75,21 @@ mod tests {
 
     #[test]
     fn each_outcome_is_a_sentence() {
-        let said = |result, cause| {
+        let sentence = |result, cause| {
             let cluster = ClusterName::new("prod");
             UncordonOutcome::Uncordoned { result, cause, cluster, provider_id: String::new() }.to_string()
         };
         let node = || "n-1".to_owned();
         assert_eq!(
-            said(UncordonResult::GivenBack { node: node() }, UncordonCause::Rebalance),
+            sentence(UncordonResult::GivenBack { node: node() }, UncordonCause::Rebalance),
             "node n-1 is given back to use: no interruption has followed the rebalance recommendation"
         );
         assert_eq!(
-            said(UncordonResult::LeftAlone { node: node(), why: CordonOwner::Uncordoned }, UncordonCause::WarmPool),
+            sentence(UncordonResult::LeftAlone { node: node(), why: CordonOwner::Uncordoned }, UncordonCause::WarmPool),
             "nothing of ours is left on node n-1: its instance has left the warm pool; somebody else has uncordoned it"
         );
         assert_eq!(
-            said(UncordonResult::NotReadyYet { node: node(), why: NotYet::NotReady }, UncordonCause::WarmPool),
+            sentence(UncordonResult::NotReadyYet { node: node(), why: NotYet::NotReady }, UncordonCause::WarmPool),
             "node n-1 is not given back: it is not Ready"
         );
     }

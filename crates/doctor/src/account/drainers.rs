@@ -56,8 +56,9 @@ pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deplo
 fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Gets> {
     let mut others: BTreeMap<&str, Gets> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state == State::Enabled) {
-        let contested =
-            EVENT_PATTERNS.iter().filter(|event| decision::is_wanted(event.kind, settings) && rule.lets_through(event));
+        let contested = EVENT_PATTERNS
+            .iter()
+            .filter(|event| decision::is_enabled(event.kind, settings) && rule.lets_through(event));
         let notices: BTreeSet<_> = contested.map(|event| event.what).collect();
         let targets = rule.targets.iter().filter(|target| target.arn != function && ACTING.contains(&service(target)));
         for target in targets.filter(|_| !notices.is_empty()) {
@@ -78,7 +79,7 @@ fn service(target: &RuleTarget) -> &str {
 /// Says that no rule leads spot interruptions to Karpenter, which gets of them by a queue only, though its nodes are left
 /// to it.
 fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
-    let is_spot = |event: &&EventPattern| event.kind == Kind::Spot && decision::is_wanted(event.kind, settings);
+    let is_spot = |event: &&EventPattern| event.kind == Kind::Spot && decision::is_enabled(event.kind, settings);
     let spot = EVENT_PATTERNS.iter().find(is_spot)?;
     let gets = |rule: &Rule| {
         rule.state == State::Enabled
@@ -139,7 +140,7 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding>
 
 /// The hooks that tell a queue or topic of their own, as NTH's were set up before it could hear the bus.
 fn tells_another<'a>(group: &'a Group, settings: &'a Settings, region: &'a str) -> impl Iterator<Item = Finding> + 'a {
-    let ours = group.terminate_hooks().filter(move |hook| decision::left_to_others(&hook.name, settings).is_none());
+    let ours = group.terminate_hooks().filter(move |hook| decision::foreign_hook(&hook.name, settings).is_none());
     ours.filter(move |_| settings.policy(NoticeFamily::Terminate) != Policy::Ignore).filter_map(move |hook| {
         let (target, group) = (hook.notifies.as_ref()?, &group.name);
         let what = format!("tells {target} too: whoever reads there may complete it while Spillway still drains");

@@ -68,7 +68,7 @@ fn is_tagged(group: &Group, settings: &Settings) -> bool {
 fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
     let hooks: Vec<&GroupHook> = group.terminate_hooks().collect();
     let (ours, others): (Vec<&GroupHook>, Vec<&GroupHook>) =
-        hooks.iter().copied().partition(|hook| decision::left_to_others(&hook.name, settings).is_none());
+        hooks.iter().copied().partition(|hook| decision::foreign_hook(&hook.name, settings).is_none());
     // EKS has hooks of its own on its node groups.
     if ours.is_empty() && group.managed_by == ManagedBy::SelfManaged {
         return vec![missing(group, &others, settings, region)];
@@ -181,7 +181,7 @@ fn short(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> 
         "waits {} s for a sign of life: if the first attempt at a notice fails, the instance is gone before Lambda's \
          retry after a minute. It waits {} s in all, however often it is told to",
         timeout.as_secs(),
-        hook.waits.in_all.as_secs(),
+        hook.waits.total.as_secs(),
     );
     let to_do = format!(
         "let it wait for {} s; heartbeats hold it for as long as the drain takes, and only a failure lasts longer",
@@ -193,7 +193,7 @@ fn short(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> 
 
 /// Auto Scaling waits for 100 times the timeout, whatever our setting says.
 fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> Option<Finding> {
-    let (waits, set) = (hook.waits.in_all.as_secs(), settings.hook_max_wait.as_secs());
+    let (waits, set) = (hook.waits.total.as_secs(), settings.hook_max_wait.as_secs());
     if hook.waits.timeout < FIRST_RETRY || waits >= set {
         return None;
     }

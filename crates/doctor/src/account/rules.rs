@@ -13,7 +13,7 @@ const ID: CheckId = CheckId::Rules;
 pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: &str) -> Check {
     let ours: Vec<&Rule> = rules.iter().filter(|rule| rule.leads_to(function)).collect();
     let wanted: Vec<&EventPattern> =
-        EVENT_PATTERNS.iter().filter(|event| decision::is_wanted(event.kind, settings)).collect();
+        EVENT_PATTERNS.iter().filter(|event| decision::is_enabled(event.kind, settings)).collect();
     let mut findings: Vec<Finding> = Vec::new();
     for event in &wanted {
         let mut hearing = ours.iter().filter(|rule| rule.lets_through(event)).peekable();

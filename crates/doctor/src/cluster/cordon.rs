@@ -53,7 +53,7 @@ async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &
         annotation: ClaimAnnotation::new(request_id, request_id, Kind::Spot),
         earlier: &[],
         reboots: false,
-        only_goes_on: false,
+        requires_existing_claim: false,
         taint: settings.taints.of_claim.and_then(|names| taint::for_notice(Kind::Spot, request_id, names)),
         excludes: settings.load_balancers != LoadBalancers::Leave,
         managed_by: managed_by(node.labels()).unwrap_or(ManagedBy::SelfManaged),

@@ -5,7 +5,7 @@ use std::future::pending;
 use futures_util::FutureExt as _;
 use kube::{Api, Client};
 use spillway_core::cluster::ClusterName;
-use spillway_core::drain::plan::that_leave;
+use spillway_core::drain::plan::pods_to_move;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::node::claimant::{Claim, How};
 use spillway_core::outcome::{DrainOutcome, not_yet};
@@ -63,7 +63,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let so_far = so_far(context, attempt, &claim.node, record);
     let begin = async {
         if tells_begin(claim, attempt.history) {
-            publish_begin(&so_far, &that_leave(&listed.items), context, client, attempt.invocation).await;
+            publish_begin(&so_far, &pods_to_move(&listed.items), context, client, attempt.invocation).await;
         }
     };
     let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());

@@ -4,7 +4,7 @@
 //! `maintenance` was switched off, or if its notice was lost.
 
 use jiff::Timestamp;
-use spillway_core::decision::{self, Decision, Reason, WhoseCluster};
+use spillway_core::decision::{self, ClusterOwnership, Decision, Reason};
 use spillway_core::instance::{Instance, managed_by};
 use spillway_core::invocation::Invocation;
 use spillway_core::outcome::{Outcome, would_have_fanned_out};
@@ -26,7 +26,7 @@ pub(crate) async fn look_up(
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
     let Context { settings, ec2, .. } = context;
-    if !decision::is_wanted(Kind::Maintenance, settings) {
+    if !decision::is_enabled(Kind::Maintenance, settings) {
         return Ok(Outcome::Ignored(Reason::SwitchedOff(decision::switch_of(Kind::Maintenance, settings))));
     }
     let (end, now) = (invocation.continues_by(), invocation.clock.now());
@@ -61,7 +61,7 @@ pub(crate) async fn look_up(
 /// Returns the begin of the notice's drain, or `None` if its decision is to ignore it.
 fn begins(context: &Context, invocation: &Invocation, notice: &History, instance: &Instance) -> Option<Timestamp> {
     let (settings, now) = (&context.settings, invocation.clock.now());
-    let WhoseCluster::Ours(_) = decision::cluster_of(instance, settings) else { return None };
+    let ClusterOwnership::Ours(_) = decision::cluster_of(instance, settings) else { return None };
     let event = serde_json::from_str(&payload(continued::KEY, notice)).ok()?;
     let Incoming::Notice { notice, .. } = spillway_notice::read(event, &invocation.home).ok()?.at(now) else {
         return None;

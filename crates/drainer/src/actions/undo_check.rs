@@ -69,22 +69,22 @@ pub(crate) async fn check(
     record: &mut Record,
 ) -> Result<UncordonOutcome, Failure> {
     let DueCheck { notice, check, instance, cluster, cause } = due;
-    let follows_a_claim = decision::follows_a_claim(notice.kind);
+    let expects_claim = decision::expects_claim(notice.kind);
     // The next start of the instance is another notice.
-    if !follows_a_claim && instance.state != InstanceState::Up {
+    if !expects_claim && instance.state != InstanceState::Up {
         return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.to_string())));
     }
     let end = invocation.drains_until();
     let deadlines = UncordonDeadlines { connect_by: connect_deadline(end), ready_by: None };
     let result = match give_back(context, cluster, instance, &cause, deadlines).await {
         Ok(result) => result,
-        Err(NotGivenBack::NotOurCluster { reason, .. }) if !follows_a_claim => {
+        Err(NotGivenBack::NotOurCluster { reason, .. }) if !expects_claim => {
             return Ok(UncordonOutcome::Ignored(reason));
         }
         Err(NotGivenBack::NotReached(failure)) => {
             let Some(at) = decision::next_check(notice.kind, check, invocation.clock.now()) else {
                 let unreachable = UncordonOutcome::Ignored(Reason::Unreachable(cluster.clone()));
-                return if follows_a_claim { Err(failure) } else { Ok(unreachable) };
+                return if expects_claim { Err(failure) } else { Ok(unreachable) };
             };
             schedule(context, notice, &check.next(), at, invocation, record).await?;
             return Ok(UncordonOutcome::NotReached { cluster: cluster.clone(), why: failure.text(), at });
@@ -130,7 +130,7 @@ pub(super) async fn check_once_more(
 ) -> Result<UncordonOutcome, Failure> {
     let Attempt { notice, history, invocation, .. } = target.attempt;
     let (check, why) = (UndoCheck::first(&history.notice, notice), NotYet::NotClaimed);
-    let at = decision::look_again(invocation.clock.now());
+    let at = decision::next_look(invocation.clock.now());
     schedule(context, notice, &check, at, invocation, record).await?;
     Ok(UncordonOutcome::LookedAgain { node, why, at })
 }

@@ -99,7 +99,7 @@ impl<'a> LifecycleAction<'a> {
     pub(crate) async fn hold(&self) {
         // Until then there is no harm in waiting, and after it the hook's timeout might be near.
         let (timeouts, _) = tokio::join!(self.timeouts(), timeout(UNHELD, self.ours.notified()));
-        until_over(timeouts.between_heartbeats(), || self.heartbeat()).await;
+        until_over(timeouts.heartbeat_interval(), || self.heartbeat()).await;
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
 
@@ -253,7 +253,7 @@ mod tests {
         let (hook, instance) = (test_support::hook("spillway"), test_support::instance_id());
         let action = LifecycleAction::new(&context.autoscaling, &hook, &instance, false);
         assert_eq!(
-            action.timeouts().await.between_heartbeats(),
+            action.timeouts().await.heartbeat_interval(),
             Duration::from_secs(15),
             "Auto Scaling waits for 30 s at least"
         );
@@ -274,7 +274,7 @@ mod tests {
     async fn held(timeout: Duration, lost: fn(u32) -> bool) -> (Duration, u32) {
         let began = Instant::now();
         let (latest, sent, failed) = (Cell::new(began), Cell::new(0), Cell::new(false));
-        let interval = HookTimeouts { timeout, in_all: LONGEST }.between_heartbeats();
+        let interval = HookTimeouts { timeout, total: LONGEST }.heartbeat_interval();
         until_over(interval, || {
             let now = Instant::now();
             let waits = now - latest.get() < timeout && now - began < LONGEST;

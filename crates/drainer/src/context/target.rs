@@ -144,7 +144,7 @@ impl<'a> Attempt<'a> {
     /// Whether a later invocation may still do what this one could not.
     pub(crate) fn leaves_time_after(&self, failure: &Failure) -> bool {
         let unfinished = failure.unfinished();
-        unfinished.is_some_and(|unfinished| self.limits().leave_time_after(self.invocation, unfinished, self.history))
+        unfinished.is_some_and(|unfinished| self.limits().may_continue_after(self.invocation, unfinished, self.history))
     }
 
     /// Milliseconds from the notice to an instant.
@@ -222,7 +222,7 @@ impl Target<'_> {
             annotation,
             earlier: &history.earlier,
             reboots: kind == Kind::ReplaceRootVolume || maintenance.is_some_and(|maintenance| maintenance.reboots),
-            only_goes_on: notice.deadline == Deadline::Unknown
+            requires_existing_claim: notice.deadline == Deadline::Unknown
                 && maintenance.is_some_and(|maintenance| maintenance.reboots),
             taint: settings.taints.of_claim.and_then(|names| taint::for_notice(kind, event, names)),
             excludes: settings.load_balancers != LoadBalancers::Leave,
@@ -302,11 +302,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn of_a_reboot_that_may_be_over_only_a_drain_that_has_begun_goes_on() {
-        for (deadline, only_goes_on) in [(Deadline::Unknown, true), (Deadline::Open, false)] {
+        for (deadline, requires_existing_claim) in [(Deadline::Unknown, true), (Deadline::Open, false)] {
             let (context, mut case) = (TestContext::new(&[], [], []), Case::of(Kind::Maintenance, deadline));
             case.notice.maintenance = Some(maintenance("m-1"));
             let attempt = case.attempt(&context).await;
-            assert_eq!(case.target(&attempt).claimant().only_goes_on, only_goes_on, "{deadline:?}");
+            assert_eq!(
+                case.target(&attempt).claimant().requires_existing_claim,
+                requires_existing_claim,
+                "{deadline:?}"
+            );
         }
     }
 

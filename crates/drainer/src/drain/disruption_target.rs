@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use spillway_core::clock::Clock;
 use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::request::LeaveRequest;
-use spillway_core::kube::status::{is_missing, is_of_another_uid, is_of_rbac, said};
+use spillway_core::kube::status::{describe, is_missing, is_of_another_uid, is_of_rbac};
 use spillway_startup::logs::chain;
 use tokio::time::timeout;
 
@@ -85,7 +85,7 @@ fn refusal(status: &Status) -> Option<String> {
         return None;
     }
     let to_do = if is_of_rbac(status) { " (apply deploy/optional/disruption-target.yaml)" } else { "" };
-    Some(format!("the API server answered {}{to_do}", said(status)))
+    Some(format!("the API server answered {}{to_do}", describe(status)))
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
         for name in pods {
             let (uid, method) = (PodUid(format!("uid-{name}")), Method::Delete);
             let name = PodName { namespace: "shop".to_owned(), name: name.to_owned() };
-            let pod = LeaveRequest { uid, name, method, grace: Grace::Own, patience: None };
+            let pod = LeaveRequest { uid, name, method, grace: Grace::Own, timeout: None };
             disruption_target.set(&client, &pod).await;
         }
     }

@@ -12,7 +12,9 @@ use jiff::Timestamp;
 use kube::Client;
 use spillway_core::drain::answer::Answer;
 use spillway_core::drain::deadline::Window;
-use spillway_core::drain::dry_run::{PodPreview, Predicted, Preview, meaning, says_nothing, without_request, word};
+use spillway_core::drain::dry_run::{
+    PodPreview, Predicted, Preview, dry_run_name, is_inconclusive, predicted, without_request,
+};
 use spillway_core::drain::plan::{Planned, PodName, PodUid, plan};
 use spillway_core::drain::request::EVICTIONS_AT_ONCE;
 use spillway_retry::Backoff;
@@ -58,10 +60,10 @@ async fn evict(
         // An invocation may be over before the call's own time is.
         let answer = timeout_at(end, evict::dry_run(client, name, uid)).await;
         let answer = answer.unwrap_or_else(|_| Answer::Unanswered { message: "no answer came in time".to_owned() });
-        *answers.entry(word(&answer)).or_default() += 1;
+        *answers.entry(dry_run_name(&answer)).or_default() += 1;
         let again = Instant::now() + backoff.next_pause();
-        if !says_nothing(&answer) || again > end {
-            return meaning(answer, name);
+        if !is_inconclusive(&answer) || again > end {
+            return predicted(answer, name);
         }
         sleep_until(again).await;
     }

@@ -12,7 +12,7 @@ use kube::client::Body;
 use kube::core::Request;
 use kube::{Client, Resource as _};
 use serde_json::Value;
-use spillway_core::drain::answer::{Answer, ApiResponse, READ, meaning};
+use spillway_core::drain::answer::{Answer, ApiResponse, READ, interpret};
 use spillway_core::drain::deadline::Grace;
 use spillway_core::drain::plan::{PodName, PodUid};
 use spillway_core::drain::request::{LeaveRequest, Method};
@@ -34,16 +34,16 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 /// `subresource.rs`); and of no answer does it hand out the headers, where a busy API server says
 /// how long to wait.
 pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
-    let LeaveRequest { uid, name, method, grace, patience } = request;
+    let LeaveRequest { uid, name, method, grace, timeout: limit } = request;
     let request = match method {
         Method::Evict => PodRequest::Eviction(Box::new(eviction(&name, &uid, grace)), PostParams::default()),
         Method::Delete => PodRequest::Deletion(deletion(&uid, grace)),
     };
     let answer = answer(&client, &name, &request);
-    match patience {
-        Some(patience) => {
-            let given_up = |_| Answer::GivenUp { message: ApiError::Timeout(patience).to_string() };
-            timeout(patience, answer).await.unwrap_or_else(given_up)
+    match limit {
+        Some(limit) => {
+            let given_up = |_| Answer::GivenUp { message: ApiError::Timeout(limit).to_string() };
+            timeout(limit, answer).await.unwrap_or_else(given_up)
         }
         None => answer.await,
     }
@@ -71,7 +71,7 @@ pub(super) enum PodRequest {
 /// Sends it; that no answer comes is an answer too.
 async fn answer(client: &Client, name: &PodName, request: &PodRequest) -> Answer {
     match timeout(ANSWER_TIMEOUT, exchange(client, name, request)).await {
-        Ok(Ok(response)) => meaning(&response),
+        Ok(Ok(response)) => interpret(&response),
         Ok(Err(error)) => Answer::Unanswered { message: chain(&ApiError::from(error)) },
         Err(_) => Answer::Unanswered { message: ApiError::Timeout(ANSWER_TIMEOUT).to_string() },
     }

@@ -183,7 +183,7 @@ impl<'a> Drain<'a> {
         let now = Instant::now();
         self.budgets.watch(self.progress.namespaces_to_watch());
         if self.progress.is_node_watch_due(now) {
-            self.progress.node_watch_begins();
+            self.progress.node_watch_started();
             self.kubelet = Some(KubeletWatch::of(client, claim));
         }
         if self.pods.is_none() && (self.requests.is_empty() || self.watch_from <= now) {
@@ -213,11 +213,11 @@ impl<'a> Drain<'a> {
                     self.progress.cordoned_again(Instant::now());
                 }
                 for pod in pods {
-                    self.progress.changed(Change::Seen(Box::new(pod)), Instant::now());
+                    self.progress.changed(Change::Applied(Box::new(pod)), Instant::now());
                 }
             }
             (scope, change) = self.budgets.next() => self.progress.budgets_changed(&scope, change, Instant::now()),
-            observed = next_observed(&mut self.kubelet) => self.progress.kubelet_seen(observed, Instant::now()),
+            observed = next_observed(&mut self.kubelet) => self.progress.kubelet_observed(observed, Instant::now()),
             window = &mut *hook, if !hook.is_terminated() => self.progress.tighten(window),
             () = side_task.go_on(), if is_side_task_due => {}
             () = sleep_until(due) => return if due == end { Event::TimeUp } else { Event::Change },

@@ -54,16 +54,16 @@ impl<'a> Newcomers<'a> {
             plan(pod).is_none_or(|pod| is_known(&pod.uid) || matches!(pod.disposition, Disposition::Stays(_)))
         };
         match change {
-            Change::Seen(pod) if !passes(&pod) => {
+            Change::Applied(pod) if !passes(&pod) => {
                 self.put(*pod);
                 None
             }
-            Change::OnlyThese(pods) => {
+            Change::Listed(pods) => {
                 let (pass, new): (Vec<_>, Vec<_>) = pods.into_iter().partition(passes);
                 for pod in new {
                     self.put(pod);
                 }
-                Some(Change::OnlyThese(pass))
+                Some(Change::Listed(pass))
             }
             change => Some(change),
         }
@@ -121,7 +121,7 @@ mod tests {
         let (client, claim) = (client(&context).await, claim("e-1"));
         let mut newcomers = Newcomers::new(&client, &claim, Instant::now() + Duration::from_mins(1));
         for name in ["a", "b", "a"] {
-            let seen = Change::Seen(serde_json::from_value(pod(name)).unwrap());
+            let seen = Change::Applied(serde_json::from_value(pod(name)).unwrap());
             assert!(newcomers.hold(seen, |_| false).is_none(), "it waits");
         }
         let came = newcomers.next().await;

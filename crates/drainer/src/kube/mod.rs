@@ -7,7 +7,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use kube::core::Status;
-use spillway_core::kube::status::{is_missing, is_of_admission, is_of_unreachable_webhook, said};
+use spillway_core::kube::status::{describe, is_missing, is_of_admission, is_of_unreachable_webhook};
 use spillway_eks::ConnectionFailure;
 use spillway_retry::{self as retry, Transient};
 use tokio::time::{Instant, timeout};
@@ -17,10 +17,10 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    #[error("the API server answered {}", said(.0))]
+    #[error("the API server answered {}", describe(.0))]
     Refused(Box<Status>),
     /// It answered no each time, because something had changed in between.
-    #[error("it changed each time: the API server answered {}", said(.0))]
+    #[error("it changed each time: the API server answered {}", describe(.0))]
     Contended(Box<Status>),
     /// No connection came about: what we know of the cluster may be out of date.
     #[error("cannot connect to the API server")]

@@ -221,11 +221,11 @@ impl<K: Watched> Watcher<K> {
         let change = match event {
             ServerEvent::Added(object) | ServerEvent::Modified(object) => {
                 self.resource_version = Some(object.meta().resource_version.clone()?);
-                Change::Seen(Box::new(object.slim()))
+                Change::Applied(Box::new(object.slim()))
             }
             ServerEvent::Deleted(object) => {
                 self.resource_version = Some(object.meta().resource_version.clone()?);
-                Change::Gone(Box::new(object.slim()))
+                Change::Deleted(Box::new(object.slim()))
             }
             ServerEvent::Bookmark(bookmark) => {
                 self.resource_version = Some(bookmark.metadata.resource_version);
@@ -240,7 +240,7 @@ impl<K: Watched> Watcher<K> {
     async fn list(&mut self) -> Result<String, ApiError> {
         let Listed { items, resource_version } = self.selection.list().await?;
         self.resource_version = Some(resource_version.clone());
-        self.send(WatchEvent::Changed(Change::OnlyThese(items))).await;
+        self.send(WatchEvent::Changed(Change::Listed(items))).await;
         Ok(resource_version)
     }
 

@@ -37,7 +37,7 @@ async fn claim_by_name(
     instance: &Instance,
     claimant: &Claimant<'_>,
 ) -> Result<Claim, NodeError> {
-    let mut untouched = (!claimant.looks_first()).then(ObservedNode::untouched);
+    let mut untouched = (!claimant.must_read_node_first()).then(ObservedNode::untouched);
     until_settled(CLAIM_ATTEMPTS, async || {
         if let Some(untouched) = untouched.take() {
             return claim_as_observed(nodes, name, instance.provider_id(), claimant, untouched).await;

@@ -43,12 +43,12 @@ impl NodeWatch {
     pub(crate) async fn next_change(&mut self) -> ObservedNodeChange {
         loop {
             match self.watch.next().await {
-                WatchEvent::Changed(Change::Seen(node)) => return ObservedNodeChange::Is(node),
-                WatchEvent::Changed(Change::OnlyThese(mut nodes)) => {
+                WatchEvent::Changed(Change::Applied(node)) => return ObservedNodeChange::Is(node),
+                WatchEvent::Changed(Change::Listed(mut nodes)) => {
                     let node = nodes.pop().map(Box::new);
                     return node.map_or(ObservedNodeChange::NotThere, ObservedNodeChange::Is);
                 }
-                WatchEvent::Changed(Change::Gone(_)) => return ObservedNodeChange::NotThere,
+                WatchEvent::Changed(Change::Deleted(_)) => return ObservedNodeChange::NotThere,
                 WatchEvent::Begun => {}
                 WatchEvent::Interrupted(error) => {
                     if !std::mem::replace(&mut self.is_logged, true) {

@@ -56,7 +56,7 @@ pub(crate) fn of_preview(preview: &Preview) -> Vec<PodRecord> {
 
 /// The record of a pod; `ms` says how long after the notice an instant was.
 fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> PodRecord {
-    let given_s = pod.given_less().map(|given| given.as_secs());
+    let given_s = pod.shortened_grace().map(|given| given.as_secs());
     let history = &pod.history;
     let forced = history.is_forced();
     let (fate, why) = match pod.state {
@@ -65,7 +65,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
         PodState::Gone { .. } if forced => (Fate::Forced, pod.blocked.last().map(|by| blocked(pod, by))),
         PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
         PodState::Unconfirmed(why) => (Fate::Unconfirmed, Some(why.as_str().to_owned())),
-        PodState::Waits { .. } if pod.stays_finished() => {
+        PodState::Waits { .. } if pod.is_finished_and_blocked() => {
             (Fate::Stayed, Some(format!("it had finished, and {}", why_lost(pod, blind))))
         }
         PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. } => {
@@ -149,7 +149,7 @@ fn who_else(pod: &Tracked) -> Option<String> {
         }
         (Some(RequestedBy::Another), None, None) => Some(format!("{ANOTHER} had it leave")),
         (None, ..) if pod.history.last_request().is_none() => {
-            pod.given_less().map(|_| "it was leaving already, with less".to_owned())
+            pod.shortened_grace().map(|_| "it was leaving already, with less".to_owned())
         }
         (Some(RequestedBy::ThisDrain) | None, ..) => None,
     }

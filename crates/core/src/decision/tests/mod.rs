@@ -1,4 +1,4 @@
-//! Which hooks and clusters are ours, and what the settings rule out.
+//! Tests: hooks, clusters and notices that the settings leave out.
 
 mod switched;
 mod table;
@@ -9,7 +9,7 @@ use spillway_notice::Deadline;
 use super::*;
 use crate::test_support::{self, instance, settings, tags};
 
-/// A notice that a hook of that name waits for.
+/// Notice with a hook of that name.
 fn notice(kind: Kind, hook: &str) -> Notice {
     Notice { hook: Some(test_support::hook(hook)), ..test_support::notice(kind, Deadline::HeldByHook) }
 }
@@ -18,64 +18,56 @@ fn tagged(pairs: &[(&str, &str)]) -> Instance {
     Instance { tags: tags(pairs), ..instance() }
 }
 
-fn why_not_ours(whose: WhoseCluster) -> String {
-    match whose {
-        WhoseCluster::NotOurs(reason) => reason.to_string(),
-        other => panic!("it is not somebody else's: {other:?}"),
+fn why_not_ours(ownership: ClusterOwnership) -> String {
+    match ownership {
+        ClusterOwnership::NotOurs(reason) => reason.to_string(),
+        other => panic!("{other:?}"),
     }
 }
 
 fn hook(name: &str, variables: &[(&str, &str)]) -> Option<Reason> {
-    by_setting(&notice(Kind::Terminate, name), &settings(variables))
+    ignored_by_settings(&notice(Kind::Terminate, name), &settings(variables))
 }
 
 #[test]
-fn an_instance_of_no_cluster_is_ignored() {
-    let whose = cluster_of(&tagged(&[("Name", "bastion")]), &settings(&[]));
-    assert_eq!(why_not_ours(whose), "instance i-0123456789abcdef0 has no tag that names an EKS cluster");
-}
-
-#[test]
-fn only_the_clusters_that_are_named_are_acted_on() {
-    let tagged = tagged(&[("kubernetes.io/cluster/prod", "owned")]);
-    let prod = WhoseCluster::Ours(ClusterName::new("prod"));
-    assert_eq!(cluster_of(&tagged, &settings(&[])), prod);
-    assert_eq!(cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage, prod")])), prod);
-    let whose = cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage")]));
-    assert_eq!(why_not_ours(whose), "cluster prod is not one of those that Clusters names");
-}
-
-#[test]
-fn tags_that_name_two_clusters_are_refused() {
-    let tagged = tagged(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
-    let WhoseCluster::Ambiguous(refusal) = cluster_of(&tagged, &settings(&[])) else { panic!("it is in one") };
+fn cluster_is_ours_if_clusters_names_it_or_is_empty() {
+    let ownership = |tagged: &Instance, clusters| cluster_of(tagged, &settings(&[("SPILLWAY_CLUSTERS", clusters)]));
+    let bastion = tagged(&[("Name", "bastion")]);
     assert_eq!(
-        refusal.to_string(),
-        "the tags of instance i-0123456789abcdef0 name several clusters: a, b; name the cluster in Clusters, or leave one tag"
+        why_not_ours(ownership(&bastion, "")),
+        "instance i-0123456789abcdef0 has no tag that names an EKS cluster"
     );
-}
 
-#[test]
-fn of_two_clusters_the_one_that_is_named_counts_and_without_one_it_is_somebody_elses() {
-    let tagged = tagged(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
-    let whose = |clusters| cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", clusters)]));
-    assert_eq!(whose("b,c"), WhoseCluster::Ours(ClusterName::new("b")));
+    let tagged_prod = tagged(&[("kubernetes.io/cluster/prod", "owned")]);
+    for clusters in ["", "stage, prod"] {
+        assert_eq!(ownership(&tagged_prod, clusters), ClusterOwnership::Ours(ClusterName::new("prod")), "{clusters}");
+    }
+    assert_eq!(why_not_ours(ownership(&tagged_prod, "stage")), "cluster prod is not one of those that Clusters names");
+
+    let two = tagged(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
+    assert_eq!(ownership(&two, "b,c"), ClusterOwnership::Ours(ClusterName::new("b")));
     assert_eq!(
-        why_not_ours(whose("c")),
+        why_not_ours(ownership(&two, "c")),
         "the tags of instance i-0123456789abcdef0 name the clusters a, b, and Clusters names none of them"
     );
-    assert!(matches!(whose("a,b"), WhoseCluster::Ambiguous(_)));
+    for clusters in ["", "a,b"] {
+        let ClusterOwnership::Ambiguous(refusal) = ownership(&two, clusters) else { panic!("{clusters}") };
+        assert_eq!(
+            refusal.to_string(),
+            "the tags of instance i-0123456789abcdef0 name several clusters: a, b; name the cluster in Clusters, or leave one tag"
+        );
+    }
 }
 
 #[test]
-fn what_nothing_follows_from_is_ruled_out_before_anything_is_asked_of_aws() {
+fn stopped_instance_needs_the_taint_setting() {
     let stopped = test_support::notice(Kind::Stopped, Deadline::Open);
-    assert_eq!(by_setting(&stopped, &settings(&[])), Some(Reason::NothingLeft));
-    assert_eq!(by_setting(&stopped, &settings(&[("SPILLWAY_TAINTS", "out-of-service")])), None);
+    assert_eq!(ignored_by_settings(&stopped, &settings(&[])), Some(Reason::NothingLeft));
+    assert_eq!(ignored_by_settings(&stopped, &settings(&[("SPILLWAY_TAINTS", "out-of-service")])), None);
 }
 
 #[test]
-fn a_node_stands_for_its_instance_if_that_goes_soon_and_no_tag_of_ec2_is_asked_for() {
+fn node_stands_for_an_instance_that_goes_soon() {
     let may_after = |age_s, kind, deadline, variables: &[(&str, &str)]| {
         let notice = test_support::notice(kind, deadline);
         may_be_identified_by_node(&notice, &settings(variables), notice.time + SignedDuration::from_secs(age_s))
@@ -94,7 +86,7 @@ fn a_node_stands_for_its_instance_if_that_goes_soon_and_no_tag_of_ec2_is_asked_f
 }
 
 #[test]
-fn a_receipt_names_each_decision() {
+fn receipt_names_each_decision() {
     let later = Decision::Postpone(Timestamp::UNIX_EPOCH);
     let all = [Decision::Drain, Decision::Cordon, Decision::AwaitReady, Decision::Complete, Decision::Undo];
     let all =
@@ -106,7 +98,7 @@ fn a_receipt_names_each_decision() {
 }
 
 #[test]
-fn a_hook_is_ours_if_the_setting_names_it() {
+fn hook_is_ours_if_the_setting_names_it() {
     let not_ours = |name: &str| Some(Reason::NotOurHook(name.to_owned()));
     assert_eq!(hook("spillway", &[]), None);
     assert_eq!(hook("logs", &[]), not_ours("logs"), "another tool's");
@@ -116,24 +108,24 @@ fn a_hook_is_ours_if_the_setting_names_it() {
 }
 
 #[test]
-fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
+fn returning_node_is_uncordoned_also_with_a_foreign_hook() {
     for kind in [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced] {
         let decision = |variables: &[(&str, &str)]| {
             let (notice, settings) = (notice(kind, "spillway"), settings(variables));
             let decide = || decide(&notice, &instance(), ManagedBy::SelfManaged, &settings, notice.time);
-            by_setting(&notice, &settings).map_or_else(decide, Decision::Ignore)
+            ignored_by_settings(&notice, &settings).map_or_else(decide, Decision::Ignore)
         };
         let (no_terminate, launch) = (("SPILLWAY_DRAIN_ON", "spot"), ("SPILLWAY_LAUNCH", "ABANDON"));
         assert_eq!(decision(&[]), Decision::Undo);
         assert_eq!(decision(&[launch]), Decision::AwaitReady);
         assert_eq!(decision(&[launch, ("SPILLWAY_HOOKS", "drain")]), Decision::Undo, "that hook is another's");
-        assert_eq!(decision(&[launch, no_terminate]), Decision::AwaitReady, "who drained it gives it back");
+        assert_eq!(decision(&[launch, no_terminate]), Decision::AwaitReady, "drained by an earlier setting");
         assert_eq!(decision(&[no_terminate]), Decision::Ignore(Reason::SwitchedOff(Switch::Launch)));
     }
 }
 
 #[test]
-fn maintenance_is_postponed_until_its_lead_and_a_dry_run_says_what_will_be_done() {
+fn maintenance_is_postponed_but_a_dry_run_shows_the_drain() {
     let starts = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24);
     let notice = test_support::notice(Kind::Maintenance, Deadline::Hard(starts));
     let decision = |variables: &[(&str, &str)], minutes| {

@@ -1,14 +1,14 @@
-//! Each kind of notice is drained for, cordoned for or left alone by the word that its family has in the settings.
+//! Tests: the settings that enable each kind of notice.
 
 use spillway_notice::Kind;
 use spillway_settings::NoticeFamily;
 
-use super::super::{Decision, Reason, by_table, is_wanted};
+use super::super::{Decision, Reason, by_table, is_enabled};
 use crate::decision::switch::Switch;
 use crate::instance::ManagedBy;
 use crate::test_support::settings;
 
-/// The word of each family, and the kinds that take a node out.
+/// Word of each family, and its kinds that drain a node.
 const FAMILIES: [(NoticeFamily, &str, &[Kind]); 6] = [
     (NoticeFamily::Spot, "spot", &[Kind::Spot]),
     (NoticeFamily::Capacity, "capacity", &[Kind::CapacityReservation, Kind::CapacityBlock]),
@@ -28,7 +28,7 @@ fn others(word: &str) -> String {
 }
 
 #[test]
-fn the_family_that_is_named_is_drained_for_or_cordoned_for_and_no_other() {
+fn only_the_named_family_is_drained_or_cordoned() {
     for (family, word, kinds) in FAMILIES {
         let others = others(word);
         for kind in kinds {
@@ -41,19 +41,13 @@ fn the_family_that_is_named_is_drained_for_or_cordoned_for_and_no_other() {
             let off = Decision::Ignore(Reason::SwitchedOff(Switch::Lists(family)));
             assert_eq!(of(&others, "off"), off, "{word}: {kind:?}");
         }
+        let enabled = |drain: &str| is_enabled(kinds[0], &settings(&[("SPILLWAY_DRAIN_ON", drain)]));
+        assert_eq!((enabled(word), enabled("off")), (true, false), "{word}");
     }
 }
 
 #[test]
-fn a_family_is_wanted_unless_it_is_switched_off() {
-    for (_, word, kinds) in FAMILIES {
-        let wanted = |drain: &str| is_wanted(kinds[0], &settings(&[("SPILLWAY_DRAIN_ON", drain)]));
-        assert_eq!((wanted(word), wanted("off")), (true, false), "{word}");
-    }
-}
-
-#[test]
-fn a_family_that_is_switched_off_is_the_reason_whoever_manages_the_node() {
+fn disabled_family_is_the_reason_for_every_owner() {
     let off = Decision::Ignore(Reason::SwitchedOff(Switch::Lists(NoticeFamily::Spot)));
     for owner in [ManagedBy::ManagedNodeGroup, ManagedBy::Karpenter, ManagedBy::AutoMode, ManagedBy::Fargate] {
         assert_eq!(decided(Kind::Spot, owner, &[("SPILLWAY_DRAIN_ON", "off")]), off, "{owner:?}");
@@ -61,7 +55,7 @@ fn a_family_that_is_switched_off_is_the_reason_whoever_manages_the_node() {
 }
 
 #[test]
-fn managed_node_groups_that_are_left_alone_are_left_alone_whatever_comes() {
+fn managed_node_groups_off_ignores_every_notice() {
     let variables =
         [("SPILLWAY_MANAGED_NODE_GROUPS", "off"), ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change")];
     for kind in [Kind::Spot, Kind::CapacityBlock, Kind::Maintenance, Kind::ShuttingDown] {
@@ -71,7 +65,7 @@ fn managed_node_groups_that_are_left_alone_are_left_alone_whatever_comes() {
 }
 
 #[test]
-fn karpenter_is_handed_what_is_drained_for_and_not_what_is_only_cordoned_for() {
+fn karpenter_gets_drains_but_no_cordons() {
     let of = |variables: &[(&str, &str)]| {
         decided(Kind::Spot, ManagedBy::Karpenter, &[&[("SPILLWAY_KARPENTER", "nodeclaim")], variables].concat())
     };

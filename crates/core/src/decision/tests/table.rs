@@ -1,4 +1,4 @@
-//! Compares the table of decisions with the one in `docs/notices.md`.
+//! Test: the table of decisions is the one in `docs/notices.md`.
 
 use spillway_notice::Kind;
 use spillway_settings::Settings;
@@ -7,7 +7,7 @@ use super::super::{Decision, by_table};
 use crate::instance::ManagedBy;
 use crate::test_support;
 
-/// A column: its head, an owner, and what the settings say of it.
+/// Column of the table: head, owner, settings.
 type Column = (&'static str, ManagedBy, &'static [(&'static str, &'static str)]);
 
 const COLUMNS: [Column; 6] = [
@@ -19,7 +19,7 @@ const COLUMNS: [Column; 6] = [
     ("Auto Mode", ManagedBy::AutoMode, &[]),
 ];
 
-/// What the table shows beside the defaults: each optional decision switched on.
+/// Settings of all columns: each optional decision switched on.
 const SHOWN_WITH: [(&str, &str); 3] = [
     ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance"),
     ("SPILLWAY_LAUNCH", "ABANDON"),
@@ -44,7 +44,7 @@ fn word(decision: &Decision) -> &'static str {
     }
 }
 
-/// The table, one row for all notices with equal decisions, and below it why each dash is one.
+/// The table: one row for all notices with equal decisions, and the reasons below.
 fn render() -> String {
     let mut decided: Vec<(Vec<&str>, [String; 6])> = Vec::new();
     let mut reasons = Vec::new();
@@ -75,7 +75,7 @@ fn row(first: &str, cells: &[String; 6]) -> String {
 }
 
 #[test]
-fn the_table_in_the_documents_is_the_one_that_decides() {
+fn documented_table_matches_the_code() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/notices.md");
     let page = std::fs::read_to_string(path).expect("docs/notices.md is there");
     let table = render();

@@ -1,4 +1,4 @@
-//! What each answer of the API server makes of a pod, and when a request that failed is made again. Pure.
+//! Effect of each answer of the API server on a pod, and the time of its next request. Pure.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
@@ -11,19 +11,19 @@ use super::{Failures, PodState, RETRY, RequestedBy, SLOW_RETRY, Tracked, later};
 use crate::drain::answer::Answer;
 use crate::drain::deadline::Window;
 
-/// The longest pause while no answer comes at all: requests burden nobody then, and an API server that is back should not
-/// find that seconds of a spot notice's two minutes are slept through.
+/// Longest pause while no answer comes: such requests are no load, and seconds of a spot notice's two minutes count once the API
+/// server is back.
 const UNANSWERED_RETRY: Duration = Duration::from_secs(2);
 
 impl Tracked {
-    /// Takes the answer to its last request; returns what of it is to be logged.
+    /// Takes the answer to the last request; returns the change to log.
     pub fn answered(&mut self, answer: Answer, window: Window, now: Instant) -> Option<Transition> {
         let times = self.history.count(&answer);
-        // The watch may have seen the pod's end before its eviction was answered.
+        // The watch may have observed the pod's end before its eviction was answered.
         if self.state != PodState::Requested {
             if answer == Answer::Leaving {
                 self.accepted(now);
-                // It was to be left alone by then.
+                // The pod was to be left alone in the meantime.
                 return matches!(self.state, PodState::Stays(_)).then(|| self.leaves(now));
             }
             return None;
@@ -47,7 +47,7 @@ impl Tracked {
                 self.failed("the API server is busy".to_owned(), self.again(retry_after, window, now))
             }
             Answer::ServerError { message, retry_after } => self.refused(message, self.again(retry_after, window, now)),
-            // That token has been forgotten: the next request has a new one.
+            // The token has been dropped: the next request has a new one.
             Answer::Unauthorized { message } if times == 1 => self.failed(message, now),
             Answer::Forbidden { message } => {
                 let right = message.split_once("is forbidden: ").map_or(message.as_str(), |(_, right)| right);
@@ -55,7 +55,7 @@ impl Tracked {
                 self.failed(message, now + SLOW_RETRY);
                 Some(forbidden)
             }
-            // One that was given up finds the pod due to be deleted: that follows at once.
+            // A request that was given up finds its pod due for deletion.
             Answer::Refused { message } | Answer::GivenUp { message } => {
                 self.refused(message, self.again(None, window, now))
             }
@@ -67,9 +67,9 @@ impl Tracked {
         }
     }
 
-    /// When it is requested again after a failure: the later the more have failed in a row, and not before the API server asks
-    /// for. A webhook that fails for as long as a hook holds the instance would be called millions of times; and an API server
-    /// that is busy asks for one second, after which in a storm thousands of pods kept it from answering at all.
+    /// Time of the next request after a failure: later with each failure in a row, and not before the API server's `Retry-After`.
+    /// A webhook that fails for as long as a hook holds the instance would be called millions of times. A busy API server demands
+    /// one second, after which in a storm thousands of pods kept it from answering at all.
     fn again(&self, retry_after: Option<Duration>, window: Window, now: Instant) -> Instant {
         let pause = self.pause().max(retry_after.unwrap_or_default());
         window.again(self.spread(pause), self.needs(window), now)
@@ -80,8 +80,7 @@ impl Tracked {
         (RETRY * 2_u32.saturating_pow(failures)).min(SLOW_RETRY)
     }
 
-    /// Such a pause or up to half as long again, always the same for a pod: those that a busy API server turned away
-    /// together do not come back together.
+    /// The pause, or up to half as long again, constant for each pod: pods that were throttled together do not retry together.
     fn spread(&self, pause: Duration) -> Duration {
         let mut hasher = DefaultHasher::new();
         self.name.hash(&mut hasher);
@@ -89,10 +88,10 @@ impl Tracked {
         pause + pause * part / 512
     }
 
-    /// Notes that a request that it leave was accepted.
+    /// Notes that the request was accepted.
     fn accepted(&mut self, now: Instant) {
         self.history.accepted_at.get_or_insert(now);
-        let followed = if self.is_cut_short() { RequestedBy::Another } else { RequestedBy::ThisDrain };
+        let followed = if self.is_shortened_by_another() { RequestedBy::Another } else { RequestedBy::ThisDrain };
         self.history.followed = Some(followed);
     }
 
@@ -106,8 +105,8 @@ impl Tracked {
         }
     }
 
-    /// Records that the API server refused or failed for a reason that may be the pod's, such as an admission webhook that
-    /// says no or is itself down. That blocks a pod as a budget does, and may last as long.
+    /// Records a refusal or failure that may be the pod's, such as that of an admission webhook. It blocks the pod as a budget
+    /// does, and may last as long.
     fn refused(&mut self, message: String, again: Instant) -> Option<Transition> {
         if let None | Some(Blocker::FailingEviction(_)) = self.blocked.by() {
             self.blocked = Blocked::By(Blocker::FailingEviction(message.clone()));
@@ -115,7 +114,7 @@ impl Tracked {
         self.failed(message, again)
     }
 
-    /// Records that a request failed for a reason that is not the pod's.
+    /// Records a failure that is not the pod's.
     fn failed(&mut self, message: String, again: Instant) -> Option<Transition> {
         let is_new = self.failures.as_ref().is_none_or(|failures| failures.message != message);
         let in_a_row = self.failures.as_ref().map_or(0, |failures| failures.in_a_row).saturating_add(1);

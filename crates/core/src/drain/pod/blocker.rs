@@ -1,26 +1,26 @@
-//! What can keep a pod from leaving. Pure.
+//! Blockers of a pod. Pure.
 
 use std::fmt;
 
 use crate::drain::do_not_disrupt::DoNotDisrupt;
 
-/// What keeps a pod from leaving.
+/// Blocker of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blocker {
     /// A PodDisruptionBudget that allows no disruption now.
     Budget(BudgetName),
-    /// More budgets than the eviction API can handle: the names of the first few, once they are known.
+    /// More budgets than the eviction API can handle: the names of the first few, once known.
     SeveralBudgets(Vec<String>),
-    /// In a namespace that is being deleted nothing is evicted. It deletes its pods itself.
+    /// The deletion of the namespace, in which no pod is evicted. The namespace deletes its pods itself.
     Namespace,
-    /// The pod's annotation says that it is not to be disrupted.
+    /// The pod's do-not-disrupt annotation.
     DoNotDisrupt(DoNotDisrupt),
-    /// The API server refuses to evict it, or fails to, and nothing else is known to block it: what it answered.
+    /// The API server's failure or refusal to evict the pod, without another known blocker.
     FailingEviction(String),
 }
 
 impl Blocker {
-    /// The budget that it is, if it is a single one.
+    /// The single budget.
     pub fn budget(&self) -> Option<&BudgetName> {
         match self {
             Self::Budget(budget) => Some(budget),
@@ -46,20 +46,19 @@ impl fmt::Display for Blocker {
     }
 }
 
-/// Whether something blocks a pod, or has.
+/// Present or former blocker of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Blocked {
-    /// Nothing has.
     #[default]
     Never,
-    /// This did last, and does no longer.
+    /// Last blocker, which no longer blocks the pod.
     Formerly(Blocker),
-    /// This does, as far as is known.
+    /// Present blocker, as far as is known.
     By(Blocker),
 }
 
 impl Blocked {
-    /// What blocks the pod now, as far as is known.
+    /// Present blocker.
     pub fn by(&self) -> Option<&Blocker> {
         match self {
             Self::By(blocker) => Some(blocker),
@@ -67,7 +66,7 @@ impl Blocked {
         }
     }
 
-    /// What blocks the pod, or blocked it last.
+    /// Present or last blocker.
     pub fn last(&self) -> Option<&Blocker> {
         match self {
             Self::By(blocker) | Self::Formerly(blocker) => Some(blocker),
@@ -75,7 +74,7 @@ impl Blocked {
         }
     }
 
-    /// Notes that it does so no longer.
+    /// Notes that the blocker is gone.
     pub fn end(&mut self) {
         *self = match std::mem::take(self) {
             Self::By(blocker) | Self::Formerly(blocker) => Self::Formerly(blocker),
@@ -84,7 +83,7 @@ impl Blocked {
     }
 }
 
-/// A PodDisruptionBudget. People know it by its name: it stands in the namespace of its pods.
+/// Namespace and name of a PodDisruptionBudget. Messages show its name: its namespace is that of its pods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BudgetName {
     pub namespace: String,
@@ -92,8 +91,8 @@ pub struct BudgetName {
 }
 
 impl BudgetName {
-    /// The policy that lets its pods go that are not Ready, and the command that sets it.
-    pub fn protects_unready(&self) -> String {
+    /// Policy that releases pods that are not Ready, and the command that sets it.
+    pub fn unready_pods_advice(&self) -> String {
         let Self { namespace, name } = self;
         format!(
             "budget {name} protects pods that are not Ready; set unhealthyPodEvictionPolicy: AlwaysAllow (kubectl --namespace {namespace} \

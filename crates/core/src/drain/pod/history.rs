@@ -1,4 +1,4 @@
-//! What has been done with a pod: the requests that it leave, and what they were answered. Pure.
+//! History of a pod: the requests to leave, and their answers. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use crate::drain::answer::Answer;
 use crate::drain::deadline::Grace;
 use crate::drain::request::Method;
 
-/// What has been done with a pod, for pacing and for the receipt.
+/// History of a pod, for pacing and for the receipt.
 #[derive(Debug, Clone)]
 pub struct PodHistory {
-    /// When the drain first saw it.
-    seen_at: Instant,
+    /// First observation by the drain.
+    first_seen_at: Instant,
     requests: Option<RequestsMade>,
-    /// Refusal of the last request by the API server.
+    /// The API server refused the last request.
     is_refused: bool,
-    /// How often each answer was given.
+    /// Number of each answer.
     pub answers: BTreeMap<&'static str, u32>,
-    /// When a request that it leave was accepted.
+    /// Time of the first accepted request.
     pub accepted_at: Option<Instant>,
-    /// The least grace that the API server said it was given, by whomever.
+    /// Least grace that the API server reported, by any request.
     pub least_given: Option<Duration>,
-    /// Whose request it followed when it left, if that is known.
+    /// Origin of the request that the pod followed, if known.
     pub followed: Option<RequestedBy>,
 }
 
-/// The requests that a pod leave.
+/// Requests to a pod to leave.
 #[derive(Debug, Clone, Copy)]
 struct RequestsMade {
     first_at: Instant,
@@ -35,7 +35,7 @@ struct RequestsMade {
     last: LastRequest,
 }
 
-/// The last request that a pod leave.
+/// Last request to a pod to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastRequest {
     pub at: Instant,
@@ -43,20 +43,20 @@ pub struct LastRequest {
     pub grace: Grace,
 }
 
-/// Whose request made a pod leave.
+/// Origin of a request to a pod to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestedBy {
-    /// This drain's.
+    /// This drain.
     ThisDrain,
-    /// That of another notice's drain of the node, or a person's.
+    /// Another drain of the node, or a person.
     Another,
 }
 
 impl PodHistory {
-    /// Of a pod that is seen for the first time.
+    /// History of a pod that is observed for the first time.
     pub fn since(now: Instant) -> Self {
         Self {
-            seen_at: now,
+            first_seen_at: now,
             requests: None,
             is_refused: false,
             answers: BTreeMap::new(),
@@ -66,47 +66,47 @@ impl PodHistory {
         }
     }
 
-    /// The last request that it leave.
+    /// Last request.
     pub fn last_request(&self) -> Option<LastRequest> {
         self.requests.map(|requests| requests.last)
     }
 
-    /// How it was last requested to leave, if it was.
+    /// Kind of the last request.
     pub fn last_method(&self) -> Option<Method> {
         self.last_request().map(|last| last.method)
     }
 
-    /// Whether it was last requested to leave in spite of what blocks it.
+    /// Returns `true` if the last request ignored blockers.
     pub fn is_forced(&self) -> bool {
         self.last_method().is_some_and(Method::is_forced)
     }
 
-    /// Returns `true` if it was last requested to leave by a deletion, and the API server refused that.
+    /// Returns `true` if the last request was a deletion that the API server refused.
     pub fn is_deletion_refused(&self) -> bool {
         self.is_refused && self.is_forced()
     }
 
-    /// Whether a request that it leave was accepted, or may have been: it is under way, or was not answered.
+    /// Returns `true` if a request was or may have been accepted: it is under way, or was not answered.
     pub fn may_be_accepted(&self) -> bool {
         self.accepted_at.is_some() || self.answers.is_empty() || self.answers.contains_key("no-answer")
     }
 
-    /// When it was first requested to leave.
+    /// Time of the first request.
     pub fn requested_at(&self) -> Option<Instant> {
         self.requests.map(|requests| requests.first_at)
     }
 
-    /// When it was last requested to leave; when it was first seen, before that.
+    /// Time of the last request, or of the first observation.
     pub fn last_requested_at(&self) -> Instant {
-        self.last_request().map_or(self.seen_at, |last| last.at)
+        self.last_request().map_or(self.first_seen_at, |last| last.at)
     }
 
-    /// How many evictions were requested.
+    /// Number of evictions.
     pub fn evictions(&self) -> u32 {
         self.requests.map_or(0, |requests| requests.evictions)
     }
 
-    /// Counts an answer to the last request; returns how often it has been given by now.
+    /// Counts an answer to the last request; returns the answer's number so far.
     pub fn count(&mut self, answer: &Answer) -> u32 {
         self.is_refused = answer.is_refusal();
         let count = self.answers.entry(answer.name(self.last_method().unwrap_or(Method::Evict))).or_default();

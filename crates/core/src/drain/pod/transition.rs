@@ -1,25 +1,25 @@
-//! The changes of a pod's state that a person would want to see in the log, and their words.
+//! Changes of a pod's state that are logged.
 
 use super::Unconfirmed;
 use super::blocker::Blocker;
 use crate::drain::plan::PodName;
 
-/// A pod's change of state, for the log.
+/// Change of a pod's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transition {
-    /// The pod's eviction was granted, or a deletion that nothing blocked any more.
+    /// The pod's eviction was granted, or its deletion without a blocker.
     Evicted(PodName),
-    /// The pod has been deleted although something blocked it.
+    /// The pod was deleted despite its blocker.
     Forced(PodName, Blocker),
     /// The pod has gone.
     Gone(PodName),
     /// The pod tolerates the cordon, and came after it.
     Returned(PodName),
-    /// The pod was shutting down, and is not waited for any longer.
+    /// The pod was terminating, and is not waited for any longer.
     Unconfirmed(PodName, Unconfirmed),
-    /// Something blocks the pod; logged once for each pod and blocker.
+    /// A blocker of the pod, logged once for each pod and blocker.
     Blocked(PodName, Blocker),
-    /// The pod's eviction failed; logged again only when the answer is another one.
+    /// The pod's eviction failed; logged again only if the message changes.
     Failed(PodName, String),
     /// A right is missing; logged once, not for each pod.
     Forbidden(String),

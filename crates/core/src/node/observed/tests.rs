@@ -11,14 +11,14 @@ fn annotation(event: &str, request: &str) -> ClaimAnnotation {
     ClaimAnnotation::new(event, request, Kind::Terminate)
 }
 
-/// A claimant that takes any node.
+/// Request for a claim of any node.
 fn claimant(annotation: ClaimAnnotation) -> Claimant<'static> {
     static ANY: std::sync::LazyLock<Selector> = std::sync::LazyLock::new(Selector::default);
     Claimant {
         annotation,
         earlier: &[],
         reboots: false,
-        only_goes_on: false,
+        requires_existing_claim: false,
         taint: None,
         excludes: false,
         managed_by: ManagedBy::SelfManaged,
@@ -27,20 +27,17 @@ fn claimant(annotation: ClaimAnnotation) -> Claimant<'static> {
 }
 
 #[test]
-fn maintenance_that_should_have_begun_goes_on_with_its_claim_and_claims_no_node_again() {
-    let claimant = Claimant { only_goes_on: true, ..claimant(annotation("e-2", "r-2")) };
+fn begun_maintenance_continues_only_with_its_claim() {
+    let claimant = Claimant { requires_existing_claim: true, ..claimant(annotation("e-2", "r-2")) };
     let barred = ClaimState::Barred(Unclaimed::MaintenanceBegan("n".to_owned()));
-    assert_eq!(claim_state(ObservedNode::untouched(), "n", &claimant), barred, "it may have been given back");
-    assert_eq!(
-        claim_state(annotated(false, &annotation("e-1", "r-1")), "n", &claimant),
-        barred,
-        "somebody uncordoned it"
-    );
-    let going_on = claim_state(annotated(true, &annotation("e-1", "r-1")), "n", &claimant);
-    assert!(!matches!(going_on, ClaimState::Barred(_)), "{going_on:?}");
+    for observed in [ObservedNode::untouched(), annotated(false, &annotation("e-1", "r-1"))] {
+        assert_eq!(claim_state(observed, "n", &claimant), barred);
+    }
+    let continues = claim_state(annotated(true, &annotation("e-1", "r-1")), "n", &claimant);
+    assert!(!matches!(continues, ClaimState::Barred(_)), "{continues:?}");
 }
 
-/// An invocation that held the claim and handed it on.
+/// An earlier invocation that held the claim.
 fn earlier(request: &str) -> Earlier {
     let (from, to, node) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, Some("n-1".to_owned()));
     Earlier { request_id: request.to_owned(), from, to, node, pods: [].into() }
@@ -62,8 +59,8 @@ fn taint(text: &str) -> Taint {
     Taint { key: key.to_owned(), value: Some(value.to_owned()), effect: effect.to_owned(), time_added: None }
 }
 
-fn free(seen: ObservedNode, claimant: &Claimant<'_>) -> Free {
-    match claim_state(seen, "n-1", claimant) {
+fn free(observed: ObservedNode, claimant: &Claimant<'_>) -> Free {
+    match claim_state(observed, "n-1", claimant) {
         ClaimState::Free(free) => *free,
         other => panic!("it is not free: {other:?}"),
     }
@@ -74,12 +71,12 @@ fn joined(event: &str) -> How {
 }
 
 /// The patch, an operation a line.
-fn patch(seen: ObservedNode, claimant: &Claimant<'_>) -> String {
-    let patch = free(seen, claimant).patch(PROVIDER_ID, claimant);
+fn patch(observed: ObservedNode, claimant: &Claimant<'_>) -> String {
+    let patch = free(observed, claimant).patch(PROVIDER_ID, claimant);
     patch.0.iter().map(|operation| serde_json::to_string(operation).unwrap() + "\n").collect()
 }
 
-/// As the node controller taints a node some time after its cordon.
+/// The node controller taints a node some time after its cordon.
 #[test]
 fn time_of_a_cordon_is_that_of_its_taint() {
     let since = |cordoned: bool, key: &str| {
@@ -94,40 +91,40 @@ fn time_of_a_cordon_is_that_of_its_taint() {
 }
 
 #[test]
-fn the_claim_tests_all_it_relies_on_before_it_changes_anything() {
+fn claim_tests_the_node_before_it_changes_it() {
     insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant(annotation("e-1", "r-1"))));
 }
 
 #[test]
-fn all_marks_go_with_the_claim() {
+fn claim_leaves_all_its_marks() {
     let taint = Some(taint("spillway/terminate-lifecycle-action=e-1:NoSchedule"));
     let claimant = Claimant { taint, excludes: true, ..claimant(annotation("e-1", "r-1")) };
     insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant));
 }
 
 #[test]
-fn a_node_that_has_no_map_is_given_one() {
+fn claim_adds_missing_maps() {
     let claimant = Claimant { excludes: true, ..claimant(annotation("e-1", "r-1")) };
     let bare = ObservedNode { labels: None, annotations: None, ..ObservedNode::untouched() };
     insta::assert_snapshot!(patch(bare, &claimant));
 }
 
 #[test]
-fn a_taint_goes_to_the_end_of_others() {
+fn taint_is_appended_unless_its_key_and_effect_are_taken() {
     let ours = taint("spillway/terminate-lifecycle-action=e-1:NoSchedule");
     let claimant = Claimant { taint: Some(ours.clone()), ..claimant(annotation("e-1", "r-1")) };
     let tainted = |others: &[Taint]| ObservedNode { taints: others.to_vec(), ..ObservedNode::untouched() };
     let with_others = patch(tainted(&[taint("team=shop:NoSchedule")]), &claimant);
     assert!(with_others.contains(r#""path":"/spec/taints/-""#) && !with_others.contains(r#""path":"/spec/taints""#));
 
-    // Kubernetes takes each key and effect once: somebody else's is left, and is not ours.
+    // Kubernetes accepts each key and effect once: a foreign taint stays, and is not ours.
     let same = Taint { value: Some("e-0".to_owned()), ..ours };
     let free = free(tainted(&[same]), &claimant);
     assert_eq!((free.taint, free.annotation.taints), (None, Vec::new()));
 }
 
 #[test]
-fn the_annotation_names_the_taints_that_are_ours_also_those_of_the_claim_before() {
+fn annotation_names_also_the_former_claims_taints() {
     let before =
         ClaimAnnotation { taints: vec!["spillway/rebalance=e-0:NoSchedule".to_owned()], ..annotation("e-0", "r-0") };
     let before = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..before };
@@ -140,7 +137,7 @@ fn the_annotation_names_the_taints_that_are_ours_also_those_of_the_claim_before(
 }
 
 #[test]
-fn a_taint_of_ours_that_somebody_took_off_is_not_put_on_again() {
+fn removed_taint_is_not_added_again() {
     let ours = taint("spillway/terminate-lifecycle-action=e-1:NoSchedule");
     let before = ClaimAnnotation { taints: vec![taint::text(&ours)], ..annotation("e-1", "r-1") };
     let claimant = Claimant { taint: Some(ours), earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
@@ -149,23 +146,23 @@ fn a_taint_of_ours_that_somebody_took_off_is_not_put_on_again() {
 }
 
 #[test]
-fn a_label_of_somebody_else_stays() {
+fn foreign_load_balancer_label_stays() {
     let claimant = Claimant { excludes: true, ..claimant(annotation("e-1", "r-1")) };
     let patch = patch(labelled(&[(labels::EXCLUDED, "karpenter")]), &claimant);
     assert!(!patch.contains("exclude-from-external-load-balancers"), "{patch}");
 }
 
 #[test]
-fn a_node_that_others_cordoned_is_marked_as_not_cordoned_by_us() {
+fn cordoned_node_is_claimed_without_its_cordon() {
     let claimant = claimant(annotation("e-1", "r-1"));
-    let seen = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
-    assert_eq!(free(seen.clone(), &claimant).how, How::CordonedByOthers);
-    insta::assert_snapshot!(patch(seen, &claimant));
+    let observed = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
+    assert_eq!(free(observed.clone(), &claimant).how, How::CordonedByOthers);
+    insta::assert_snapshot!(patch(observed, &claimant));
 }
 
 #[test]
-fn a_node_that_is_opted_out_is_barred_whoever_claimed_it() {
-    let barred = |seen| claim_state(seen, "n-1", &claimant(annotation("e-1", "r-1")));
+fn opted_out_node_is_barred_even_with_a_claim() {
+    let barred = |observed| claim_state(observed, "n-1", &claimant(annotation("e-1", "r-1")));
     let opted_out = labelled(&[(labels::IGNORE, "")]);
     assert_eq!(barred(opted_out.clone()), ClaimState::Barred(Unclaimed::OptedOut("n-1".to_owned())));
     let claimed = ObservedNode { labels: opted_out.labels, ..annotated(true, &annotation("e-1", "r-1")) };
@@ -173,18 +170,18 @@ fn a_node_that_is_opted_out_is_barred_whoever_claimed_it() {
 }
 
 #[test]
-fn an_owner_that_a_label_names_counts_where_the_tags_name_none() {
-    let seen = labelled(&[("eks.amazonaws.com/nodegroup", "blue")]);
+fn owner_label_counts_if_the_tags_name_no_owner() {
+    let observed = labelled(&[("eks.amazonaws.com/nodegroup", "blue")]);
     let by_tags = claimant(annotation("e-1", "r-1"));
     let another = ClaimState::Barred(Unclaimed::ManagedBy(ManagedBy::ManagedNodeGroup));
-    assert_eq!(claim_state(seen.clone(), "n-1", &by_tags), another);
+    assert_eq!(claim_state(observed.clone(), "n-1", &by_tags), another);
     let by_label = Claimant { managed_by: ManagedBy::ManagedNodeGroup, ..by_tags };
-    let claim = patch(seen, &by_label);
-    assert!(!claim.contains("nodegroup"), "what is decided needs no test: {claim}");
+    let claim = patch(observed, &by_label);
+    assert!(!claim.contains("nodegroup"), "decided without a test: {claim}");
 }
 
 #[test]
-fn only_a_node_that_the_selector_selects_is_claimed() {
+fn only_selected_nodes_are_claimed() {
     let mut selector = Selector::default();
     selector.extend(kube_core::Expression::Equal("team".to_owned(), "shop".to_owned()));
     let claimant = Claimant { selector: &selector, ..claimant(annotation("e-1", "r-1")) };
@@ -194,24 +191,21 @@ fn only_a_node_that_the_selector_selects_is_claimed() {
 }
 
 #[test]
-fn a_second_notice_joins_and_a_second_attempt_goes_on() {
-    let seen = annotated(true, &annotation("e-1", "r-1"));
-    assert_eq!(claim_state(seen.clone(), "n-1", &claimant(annotation("e-1", "r-1"))), ClaimState::Taken(How::Again));
-    assert_eq!(claim_state(seen, "n-1", &claimant(annotation("e-2", "r-2"))), ClaimState::Taken(joined("e-1")));
+fn other_notice_or_delivery_joins_and_a_retry_continues() {
+    let observed = annotated(true, &annotation("e-1", "r-1"));
+    for (event, request, how) in
+        [("e-1", "r-1", How::Again), ("e-2", "r-2", joined("e-1")), ("e-1", "r-2", joined("e-1"))]
+    {
+        assert_eq!(claim_state(observed.clone(), "n-1", &claimant(annotation(event, request))), ClaimState::Taken(how));
+    }
 }
 
 #[test]
-fn a_second_delivery_of_the_same_event_joins() {
-    let seen = annotated(true, &annotation("e-1", "r-1"));
-    assert_eq!(claim_state(seen, "n-1", &claimant(annotation("e-1", "r-2"))), ClaimState::Taken(joined("e-1")));
-}
-
-#[test]
-fn a_claim_that_was_continued_is_taken_over_once() {
+fn continued_claim_is_taken_over_once() {
     let continued = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
-    let seen = annotated(true, &annotation("e-1", "r-1"));
-    assert_eq!(free(seen.clone(), &continued).how, How::Again);
-    insta::assert_snapshot!(patch(seen, &continued));
+    let observed = annotated(true, &annotation("e-1", "r-1"));
+    assert_eq!(free(observed.clone(), &continued).how, How::Again);
+    insta::assert_snapshot!(patch(observed, &continued));
 
     let taken = annotated(true, &continued.annotation);
     let second_delivery = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-3")) };
@@ -232,54 +226,54 @@ fn continuation_leaves_its_events_claim_to_another_invocation() {
     }
     assert_eq!(state("e-0", "r-9"), ClaimState::Taken(joined("e-0")), "another event's claim");
     let lost_answer = Claimant { earlier: &[Earlier { node: None, ..earlier("r-1") }], ..continuation.clone() };
-    let seen = annotated(true, &annotation("e-1", "r-1"));
-    assert_eq!(free(seen, &lost_answer).how, How::Again, "the earlier invocation never saw that it had claimed");
+    let observed = annotated(true, &annotation("e-1", "r-1"));
+    assert_eq!(free(observed, &lost_answer).how, How::Again, "the answer to the earlier claim was lost");
 }
 
 #[test]
-fn a_cordon_that_was_not_ours_is_not_ours_when_the_claim_is_continued() {
+fn continued_claim_does_not_own_a_foreign_cordon() {
     let others = ClaimAnnotation { cordoned: false, ..annotation("e-1", "r-1") };
     let continued = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
     assert!(!free(annotated(true, &others), &continued).annotation.cordoned);
 }
 
 #[test]
-fn a_node_that_was_uncordoned_since_is_claimed_again() {
+fn uncordoned_node_is_claimed_again() {
     let free = free(annotated(false, &annotation("e-1", "r-1")), &claimant(annotation("e-1", "r-1")));
     assert_eq!((free.how, free.annotation.cordoned), (How::First, true));
 }
 
 #[test]
-fn a_node_that_was_given_back_since_is_not_claimed_by_who_goes_on_if_its_reason_may_have_gone() {
+fn continuation_does_not_claim_a_node_given_back() {
     let given_back = ObservedNode::untouched();
-    let somebodys = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
+    let foreign = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
     for (notice, may_have_gone) in
         [("scheduled maintenance", true), ("rebalance recommendation", true), ("terminate lifecycle action", false)]
     {
         let of = |request| ClaimAnnotation { notice: notice.to_owned(), ..annotation("e-1", request) };
         let first = claimant(of("r-1"));
-        let goes_on = Claimant { earlier: &[earlier("r-1")], ..claimant(of("r-2")) };
-        for seen in [given_back.clone(), annotated(false, &of("r-1")), somebodys.clone()] {
-            let barred = |claimant| matches!(claim_state(seen.clone(), "n-1", claimant), ClaimState::Barred(_));
-            assert_eq!((barred(&goes_on), barred(&first)), (may_have_gone, false), "{notice}: {seen:?}");
+        let continuation = Claimant { earlier: &[earlier("r-1")], ..claimant(of("r-2")) };
+        for observed in [given_back.clone(), annotated(false, &of("r-1")), foreign.clone()] {
+            let barred = |claimant| matches!(claim_state(observed.clone(), "n-1", claimant), ClaimState::Barred(_));
+            assert_eq!((barred(&continuation), barred(&first)), (may_have_gone, false), "{notice}: {observed:?}");
         }
-        assert_eq!(free(annotated(true, &of("r-1")), &goes_on).how, How::Again);
-        // What it joined is over, and not what it is for.
-        let joined_before = Claimant { earlier: &[Earlier { node: None, ..earlier("r-1") }], ..goes_on };
+        assert_eq!(free(annotated(true, &of("r-1")), &continuation).how, How::Again);
+        // The joined claim is over, and not this notice's.
+        let joined_before = Claimant { earlier: &[Earlier { node: None, ..earlier("r-1") }], ..continuation };
         assert_eq!(free(given_back.clone(), &joined_before).how, How::First);
     }
 }
 
 #[test]
-fn an_annotation_that_cannot_be_read_does_not_stop_a_drain() {
+fn unreadable_annotation_does_not_stop_a_drain() {
     let annotations = [(ANNOTATION.to_owned(), "{".to_owned())].into();
-    let seen = ObservedNode { cordoned: true, annotations: Some(annotations), ..ObservedNode::untouched() };
-    let free = free(seen, &claimant(annotation("e-1", "r-1")));
+    let observed = ObservedNode { cordoned: true, annotations: Some(annotations), ..ObservedNode::untouched() };
+    let free = free(observed, &claimant(annotation("e-1", "r-1")));
     assert_eq!((free.how, free.annotation.cordoned), (How::CordonedByOthers, false));
 }
 
 #[test]
-fn a_claim_gives_way_to_one_for_worse_which_joins_by_the_tightest_deadline() {
+fn milder_claim_gives_way_and_the_tightest_deadline_stays() {
     let of = |notice: &str, until: Option<i64>| ClaimAnnotation {
         notice: notice.to_owned(),
         until: until.map(|second| Timestamp::from_second(second).unwrap()),
@@ -317,46 +311,39 @@ fn a_claim_gives_way_to_one_for_worse_which_joins_by_the_tightest_deadline() {
 }
 
 #[test]
-fn the_boot_id_of_a_claim_for_a_reboot_is_the_one_that_it_began_with() {
+fn reboot_claim_keeps_the_boot_id_of_its_begin() {
     let reboot = Claimant { reboots: true, ..claimant(annotation("e-1", "r-1")) };
-    let seen = |boot: &str| ObservedNode { boot: Some(boot.to_owned()), ..ObservedNode::untouched() };
-    let first = free(seen("b-1"), &reboot).annotation;
+    let booted = |boot: &str, observed| ObservedNode { boot: Some(boot.to_owned()), ..observed };
+    let first = free(booted("b-1", ObservedNode::untouched()), &reboot).annotation;
     assert_eq!(first.boot.as_deref(), Some("b-1"));
-    assert_eq!(free(seen("b-1"), &claimant(annotation("e-1", "r-1"))).annotation.boot, None);
+    let without = claimant(annotation("e-1", "r-1"));
+    assert_eq!(free(booted("b-1", ObservedNode::untouched()), &without).annotation.boot, None);
+    let milder = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..annotation("e-0", "r-0") };
+    assert_eq!(free(booted("b-1", annotated(true, &milder)), &reboot).annotation.boot.as_deref(), Some("b-1"));
 
     let later = Claimant { earlier: &[earlier("r-1")], annotation: annotation("e-1", "r-2"), ..reboot };
-    let rebooted = ObservedNode { boot: Some("b-2".to_owned()), ..annotated(true, &first) };
-    assert_eq!(free(rebooted, &later).annotation.boot.as_deref(), Some("b-1"));
+    assert_eq!(free(booted("b-2", annotated(true, &first)), &later).annotation.boot.as_deref(), Some("b-1"));
 }
 
 #[test]
-fn a_claim_for_a_reboot_knows_the_boot_before_it_also_when_it_takes_over_another() {
-    let rebalance = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..annotation("e-1", "r-1") };
-    let reboot = ClaimAnnotation { notice: "scheduled maintenance".to_owned(), ..annotation("e-2", "r-2") };
-    let reboot = Claimant { reboots: true, ..claimant(reboot) };
-    for seen in [ObservedNode::untouched(), annotated(true, &rebalance)] {
-        let free = free(ObservedNode { boot: Some("b-1".to_owned()), ..seen }, &reboot);
-        assert_eq!(free.annotation.boot.as_deref(), Some("b-1"), "{:?}", free.how);
-    }
-}
-
-#[test]
-fn a_claim_looks_at_the_node_first_when_a_patch_cannot_test_what_it_needs_to_know() {
+fn node_is_read_first_if_a_patch_cannot_test_enough() {
     static SOME: std::sync::LazyLock<Selector> =
         std::sync::LazyLock::new(|| [("team".to_owned(), "shop".to_owned())].into_iter().collect());
+    let pace = Pace { group: None, claimed: Timestamp::UNIX_EPOCH, over: false };
     let plain = || claimant(annotation("e-1", "r-1"));
-    assert!(!plain().looks_first());
+    assert!(!plain().must_read_node_first());
     let look_first = [
         Claimant { reboots: true, ..plain() },
-        Claimant { only_goes_on: true, ..plain() },
+        Claimant { requires_existing_claim: true, ..plain() },
         Claimant { earlier: &[earlier("r-0")], ..plain() },
         Claimant { selector: &SOME, ..plain() },
+        claimant(ClaimAnnotation { pace: Some(pace), ..annotation("e-1", "r-1") }),
     ];
-    assert!(look_first.iter().all(Claimant::looks_first));
+    assert!(look_first.iter().all(Claimant::must_read_node_first));
 }
 
 #[test]
-fn an_instance_goes_unless_its_notice_may_be_called_off() {
+fn instance_goes_unless_its_notice_may_be_called_off() {
     let goes = |kind| claimant(ClaimAnnotation::new("e-1", "r-1", kind)).instance_goes();
     assert_eq!([Kind::Spot, Kind::Terminate, Kind::Rebalance, Kind::Maintenance].map(goes), [true, true, false, false]);
 }
@@ -364,18 +351,12 @@ fn an_instance_goes_unless_its_notice_may_be_called_off() {
 #[test]
 fn claim_removes_the_taint_of_a_node_that_has_waited() {
     let others = || taint("team=shop:NoSchedule");
-    let seen = ObservedNode {
+    let observed = ObservedNode {
         taints: vec![others(), taint("spillway/planned=e-1:PreferNoSchedule")],
         ..ObservedNode::untouched()
     };
     let claimant = claimant(annotation("e-1", "r-1"));
-    let patch = json!(free(seen, &claimant).patch(PROVIDER_ID, &claimant)).to_string();
+    let patch = json!(free(observed, &claimant).patch(PROVIDER_ID, &claimant)).to_string();
     assert!(patch.contains(r#"{"op":"test","path":"/spec/taints/1/key","value":"spillway/planned"}"#), "{patch}");
     assert!(patch.contains(r#"{"op":"remove","path":"/spec/taints/1"}"#), "{patch}");
-}
-
-#[test]
-fn claim_with_a_pace_looks_at_the_node_first() {
-    let pace = Pace { group: None, claimed: Timestamp::UNIX_EPOCH, over: false };
-    assert!(claimant(ClaimAnnotation { pace: Some(pace), ..annotation("e-1", "r-1") }).looks_first());
 }

@@ -7,7 +7,7 @@ use crate::test_support::{maintenance, notice};
 
 const RUNS: UncordonCause = UncordonCause::Stop { runs_since: Timestamp::UNIX_EPOCH };
 
-/// A node that we cordoned and annotated for a rebalance recommendation, Ready.
+/// Ready node with our cordon and our annotation for a rebalance recommendation.
 fn node() -> Value {
     let taints = vec!["spillway/rebalance-recommendation=e-1:NoSchedule".to_owned()];
     let annotation = ClaimAnnotation { taints, ..ClaimAnnotation::new("e-1", "r-1", Kind::Rebalance) };
@@ -43,7 +43,7 @@ fn boot(id: &str) -> Value {
     info.into()
 }
 
-/// The same, annotated otherwise.
+/// The node with a changed annotation.
 fn annotated(change: impl FnOnce(&mut ClaimAnnotation)) -> Value {
     let mut node = node();
     let mut annotation =
@@ -80,14 +80,14 @@ fn left_alone(why: CordonOwner) -> UncordonResult {
 }
 
 #[test]
-fn all_that_is_ours_goes_and_nothing_else() {
+fn our_marks_are_removed_and_nothing_else() {
     let (patch, undone) = decided(node(), &UncordonCause::Rebalance);
     assert_eq!(undone, given_back());
     insta::assert_snapshot!(patch.join("\n"));
 }
 
 #[test]
-fn what_somebody_else_cordoned_stays_cordoned_and_our_marks_go() {
+fn foreign_cordon_stays_and_our_marks_go() {
     let (patch, undone) = decided(annotated(|annotation| annotation.cordoned = false), &UncordonCause::Rebalance);
     assert_eq!(undone, left_alone(CordonOwner::CordonedBefore));
     let patch = patch.join("\n");
@@ -100,7 +100,7 @@ fn what_somebody_else_cordoned_stays_cordoned_and_our_marks_go() {
         node["metadata"]["managedFields"] = managers.iter().map(entry).collect();
         decided(node, &UncordonCause::Rebalance)
     };
-    // `ancient-changes` is what the API server makes of the oldest of many managers.
+    // The API server merges the oldest of many managers into `ancient-changes`.
     for managers in [vec!["kubectl"], vec!["spillway", "gitops"], vec!["ancient-changes"], vec![]] {
         let (patch, undone) = owned_by(&managers);
         assert_eq!(undone, left_alone(CordonOwner::CordonedSince), "{managers:?}");
@@ -109,7 +109,7 @@ fn what_somebody_else_cordoned_stays_cordoned_and_our_marks_go() {
 }
 
 #[test]
-fn what_somebody_uncordoned_loses_our_marks() {
+fn uncordoned_node_loses_our_marks() {
     let mut node = node();
     node["spec"]["unschedulable"] = json!(false);
     let (patch, undone) = decided(node, &UncordonCause::Rebalance);
@@ -118,7 +118,7 @@ fn what_somebody_uncordoned_loses_our_marks() {
 }
 
 #[test]
-fn a_label_of_somebody_else_stays() {
+fn foreign_label_stays() {
     let mut node = node();
     node["metadata"]["labels"][labels::EXCLUDED] = json!("karpenter");
     let (patch, _) = decided(node, &UncordonCause::Rebalance);
@@ -126,7 +126,7 @@ fn a_label_of_somebody_else_stays() {
 }
 
 #[test]
-fn only_what_the_node_was_claimed_for_gives_it_back() {
+fn node_is_uncordoned_only_for_the_cause_of_its_claim() {
     let over = |id: &str| UncordonCause::Maintenance(maintenance(id));
     for (node, over) in [
         (claimed_for("spot interruption"), RUNS),
@@ -154,7 +154,7 @@ fn only_what_the_node_was_claimed_for_gives_it_back() {
 }
 
 #[test]
-fn what_was_claimed_after_its_instance_ran_stays_claimed() {
+fn claim_made_after_the_instance_ran_stays() {
     let claimed = |since: &str| {
         annotated(|annotation| {
             "spot interruption".clone_into(&mut annotation.notice);
@@ -167,21 +167,19 @@ fn what_was_claimed_after_its_instance_ran_stays_claimed() {
 }
 
 #[test]
-fn a_node_without_our_annotation_is_not_ours() {
-    let mut node = node();
-    node["metadata"]["annotations"] = json!({});
-    assert_eq!(decided(node, &UncordonCause::Rebalance), (vec![], UncordonResult::NotOurs { node: "n-1".to_owned() }));
+fn unclaimed_or_opted_out_node_is_unchanged() {
+    let mut unclaimed = node();
+    unclaimed["metadata"]["annotations"] = json!({});
+    let not_ours = UncordonResult::NotOurs { node: "n-1".to_owned() };
+    assert_eq!(decided(unclaimed, &UncordonCause::Rebalance), (vec![], not_ours));
+    let mut opted_out = node();
+    opted_out["metadata"]["labels"][labels::IGNORE] = json!("");
+    let result = UncordonResult::OptedOut { node: "n-1".to_owned() };
+    assert_eq!(decided(opted_out, &UncordonCause::Rebalance), (vec![], result));
 }
 
 #[test]
-fn a_node_that_is_opted_out_is_left_as_it_is() {
-    let mut node = node();
-    node["metadata"]["labels"][labels::IGNORE] = json!("");
-    assert_eq!(decided(node, &UncordonCause::Rebalance), (vec![], UncordonResult::OptedOut { node: "n-1".to_owned() }));
-}
-
-#[test]
-fn a_node_is_given_back_when_it_is_of_use() {
+fn node_is_uncordoned_once_ready_and_rebooted() {
     let not_yet = |why| (vec![], UncordonResult::NotReadyYet { node: "n-1".to_owned(), why });
     let mut node = node();
     node["status"]["conditions"][0]["status"] = json!("Unknown");
@@ -203,7 +201,7 @@ fn a_node_is_given_back_when_it_is_of_use() {
 }
 
 #[test]
-fn an_instance_that_runs_again_is_in_service_again_whoever_claims_its_node() {
+fn out_of_service_taint_goes_once_the_instance_runs() {
     let out_of_service =
         json!({"key": "node.kubernetes.io/out-of-service", "value": "spillway", "effect": "NoExecute"});
     let mut unmarked = node();
@@ -223,7 +221,7 @@ fn an_instance_that_runs_again_is_in_service_again_whoever_claims_its_node() {
 }
 
 #[test]
-fn a_node_that_is_ready_and_given_back_for_whatever_is_in_service_again() {
+fn out_of_service_taint_of_an_uncordoned_node_goes() {
     let mut rebalanced = claimed_for("rebalance recommendation");
     rebalanced["spec"]["taints"] =
         json!([{"key": "node.kubernetes.io/out-of-service", "value": "spillway", "effect": "NoExecute"}]);
@@ -237,7 +235,7 @@ fn taint_of_a_waiting_node_goes_with_its_maintenance() {
     let mut waiting = node();
     waiting["metadata"]["annotations"] = json!({});
     waiting["spec"] = json!({"taints": [{"key": "spillway/planned", "value": "e-1", "effect": "PreferNoSchedule"}]});
-    // The node was never out of use, and need not be Ready.
+    // The node was never out of use, so it need not be Ready.
     waiting["status"]["conditions"][0]["status"] = json!("Unknown");
     for over in [UncordonCause::Maintenance(maintenance("m-1")), UncordonCause::Reboot(maintenance("m-1"))] {
         let (patch, result) = decided(waiting.clone(), &over);
@@ -247,7 +245,7 @@ fn taint_of_a_waiting_node_goes_with_its_maintenance() {
 }
 
 #[test]
-fn a_notice_says_what_is_over_and_so_does_its_check() {
+fn cause_follows_from_the_notice_or_its_check() {
     let of = |kind| {
         let maintenance = matches!(kind, Kind::Maintenance | Kind::MaintenanceOver).then(|| maintenance("m-1"));
         let notice = Notice { maintenance, ..notice(kind, Deadline::Unknown) };
@@ -262,11 +260,4 @@ fn a_notice_says_what_is_over_and_so_does_its_check() {
     assert_eq!(of(Kind::Rebalance), [None, Some(UncordonCause::Rebalance)]);
     assert_eq!(of(Kind::ReplaceRootVolume), [None, Some(UncordonCause::RootVolume)]);
     assert_eq!(of(Kind::Spot), [None, None]);
-}
-
-#[test]
-fn a_result_names_its_node_if_there_is_one() {
-    let node = || "n-1".to_owned();
-    assert_eq!(UncordonResult::OptedOut { node: node() }.node(), Some("n-1"));
-    assert_eq!(UncordonResult::NoNode.node(), None);
 }

@@ -10,7 +10,7 @@ fn hook(name: &str) -> GroupHook {
     GroupHook {
         name: name.to_owned(),
         transition: HookTransition::Terminating,
-        waits: HookTimeouts { timeout, in_all: timeout * 100 },
+        waits: HookTimeouts { timeout, total: timeout * 100 },
         default_result: LifecycleResult::Continue,
         notifies: None,
     }
@@ -107,7 +107,7 @@ fn a_group_without_the_managed_tag_is_told_as_not_looked_at() {
 fn a_hook_that_does_not_wait_for_lambdas_retry_is_found() {
     let waiting = |seconds| {
         let timeout = Duration::from_secs(seconds);
-        GroupHook { waits: HookTimeouts { timeout, in_all: timeout * 100 }, ..hook("spillway") }
+        GroupHook { waits: HookTimeouts { timeout, total: timeout * 100 }, ..hook("spillway") }
     };
     assert_eq!(found(group(&[waiting(59)]), &[]), [(FindingId::HookTimeoutShort, Severity::Warn)]);
     assert_eq!(found(group(&[waiting(60)]), &[]), []);
@@ -176,7 +176,7 @@ fn a_command_changes_of_a_hook_what_the_finding_is_about() {
     let waiting = |seconds, default_result| {
         let timeout = Duration::from_secs(seconds);
         group(&[GroupHook {
-            waits: HookTimeouts { timeout, in_all: timeout * 100 },
+            waits: HookTimeouts { timeout, total: timeout * 100 },
             default_result,
             ..hook("spillway")
         }])

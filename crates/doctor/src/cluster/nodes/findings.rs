@@ -37,7 +37,7 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
 /// What lets those pods of a budget go that nobody is served by, if it holds them.
 fn held_unhealthy(budget: Option<&Budget>) -> String {
     let budget = budget.filter(|budget| budget.holds_unhealthy());
-    budget.map(|budget| format!("; {}", budget.name.protects_unready())).unwrap_or_default()
+    budget.map(|budget| format!("; {}", budget.name.unready_pods_advice())).unwrap_or_default()
 }
 
 struct Telling<'a> {

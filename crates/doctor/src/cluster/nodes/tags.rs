@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_ec2::Client;
 use spillway_core::cluster::ClusterName;
-use spillway_core::instance::{Instance, ManagedBy, Membership, TAGS_OF_OWNERS, managed_by, membership};
+use spillway_core::instance::{Instance, ManagedBy, Membership, OWNER_TAGS, managed_by, membership};
 use spillway_drainer::aws::ec2::{DESCRIBE, tagged};
 use spillway_drainer::aws::{self, CallError};
 use spillway_startup::logs::chain;
@@ -26,7 +26,7 @@ pub(super) async fn look(
     end: Instant,
 ) -> Vec<Finding> {
     let names: Vec<&str> = unowned.iter().map(AsRef::as_ref).collect();
-    match aws::until(DESCRIBE, asked_until(end), || tagged(ec2, &TAGS_OF_OWNERS, &names)).await {
+    match aws::until(DESCRIBE, asked_until(end), || tagged(ec2, &OWNER_TAGS, &names)).await {
         Ok(instances) => findings(&instances, cluster, unowned, region),
         Err(error) => vec![unknown(&error)],
     }
@@ -50,7 +50,7 @@ fn findings(instances: &[Instance], cluster: &ClusterName, unowned: &BTreeSet<No
         let all = tagged.entry(is_ignored).or_default();
         all.nodes.insert(node);
         all.ids.push(id);
-        all.tags.extend(TAGS_OF_OWNERS.iter().filter(|tag| instance.tags.contains_key(**tag)));
+        all.tags.extend(OWNER_TAGS.iter().filter(|tag| instance.tags.contains_key(**tag)));
     }
     tagged.into_iter().map(|(is_ignored, tagged)| finding(is_ignored, &tagged, region)).collect()
 }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_tag_that_silences_a_node_is_a_failure_by_each_name_that_the_node_may_have() {
-        for tag in TAGS_OF_OWNERS {
+        for tag in OWNER_TAGS {
             for node in ["ip-10-0-0-1.ec2.internal", ID, &format!("{ID}.ec2.internal")] {
                 assert_eq!(found(node, &[(tag, "x")]), [(Severity::Fail, node.to_owned())], "{tag}");
             }

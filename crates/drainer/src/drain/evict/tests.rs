@@ -43,7 +43,7 @@ fn held_up(takes: Duration) -> Client {
 
 fn request() -> LeaveRequest {
     let uid = PodUid("u-1".to_owned());
-    LeaveRequest { uid, name: name(), method: Method::Evict, grace: Grace::Own, patience: None }
+    LeaveRequest { uid, name: name(), method: Method::Evict, grace: Grace::Own, timeout: None }
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,7 +63,7 @@ async fn an_eviction_that_is_never_answered_is_given_up_before_half_a_spot_windo
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_waited_for_no_longer_than_the_request_says() {
     for (patience_s, is_given_up) in [(5, true), (60, false)] {
-        let request = LeaveRequest { patience: Some(Duration::from_secs(patience_s)), ..request() };
+        let request = LeaveRequest { timeout: Some(Duration::from_secs(patience_s)), ..request() };
         let began = Instant::now();
         let answer = send(held_up(Duration::from_hours(1)), request).await;
         assert_eq!(matches!(answer, Answer::GivenUp { .. }), is_given_up, "{answer:?}");

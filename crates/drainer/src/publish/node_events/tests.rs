@@ -125,7 +125,7 @@ async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_wa
     let now = tokio::time::Instant::now();
     let (instance_goes, none) = (Termination::Unknown, Duration::ZERO);
     let window = Window { start: now, end: now, instance_goes, margin: none, detaching: none, dead_since: None };
-    cut_short.seen_leaving(Deletion { since: now, by: now }, Some(Duration::from_secs(8)), window, now);
+    cut_short.terminating(Deletion { since: now, by: now }, Some(Duration::from_secs(8)), window, now);
     let report = drain_report([(uid, cut_short)].into(), DrainEnd::Empty);
     let mut published = ending(Ending::Drained);
     let mut record = Record::default();

@@ -1,4 +1,4 @@
-//! What another drain of the node, or a person, does to its pods meanwhile.
+//! Tests: requests of another drain or a person to the node's pods.
 
 use super::waiting::leaving;
 use super::*;
@@ -6,78 +6,53 @@ use crate::drain::pod::RequestedBy;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn seen(progress: &mut Progress, grace_s: i64, now: Instant) {
-    progress.changed(Change::Seen(Box::new(leaving("web-0", MINUTE, grace_s))), now);
-}
-
-/// What is known of the pod at the end: the grace that it was given, if less, and whose request it followed.
-fn at_the_end(mut progress: Progress, now: Instant) -> (Option<Duration>, Option<RequestedBy>) {
-    // Its kubelet deletes it with a grace of zero.
-    seen(&mut progress, 0, now);
+/// The pod's shortened grace, if any, and the origin of the request that it followed.
+fn at_the_end(mut progress: Progress, graces_s: &[i64]) -> (Option<Duration>, Option<RequestedBy>) {
+    let now = progress.window().start;
+    // The kubelet deletes the pod with a grace of zero at last.
+    for grace_s in graces_s.iter().chain(&[0]) {
+        progress.changed(applied(leaving("web-0", MINUTE, *grace_s)), now);
+    }
     progress.changed(gone("web-0"), now);
     let pod = &progress.into_pods()[&uid("web-0")];
     assert_eq!(pod.state, PodState::Gone { at: now });
-    (pod.given_less(), pod.history.followed)
+    (pod.shortened_grace(), pod.history.followed)
 }
 
 #[test]
-fn a_pod_that_gets_the_grace_of_our_request_followed_us() {
+fn origin_of_a_pods_request_and_grace_is_known() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
-    seen(&mut progress, 30, now);
-    assert_eq!(at_the_end(progress, now), (None, Some(RequestedBy::ThisDrain)));
-}
-
-#[test]
-fn a_grace_that_another_cut_short_is_known_and_whose_doing_it_was() {
-    let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
-    seen(&mut progress, 30, now);
-    seen(&mut progress, 8, now);
-    assert_eq!(at_the_end(progress, now), (Some(Duration::from_secs(8)), Some(RequestedBy::Another)));
-}
-
-#[test]
-fn a_blocked_pod_that_leaves_followed_another() {
-    let now = Instant::now();
-    for (grace_s, given_less) in [(30, None), (8, Some(Duration::from_secs(8)))] {
-        let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
-        progress.requests(now);
-        progress.answered(&uid("web-0"), blocked(), now);
-        seen(&mut progress, grace_s, now);
-        assert_eq!(at_the_end(progress, now), (given_less, Some(RequestedBy::Another)));
+    let (ours, others, eight) = (Some(RequestedBy::ThisDrain), Some(RequestedBy::Another), Some(seconds(8)));
+    for (answer, graces_s, expected) in [
+        (Answer::Leaving, &[30][..], (None, ours)),
+        (Answer::Leaving, &[30, 8], (eight, others)),
+        (blocked(), &[30], (None, others)),
+        (blocked(), &[8], (eight, others)),
+    ] {
+        let progress = answered(&web(), &answer, held_by_hook(now), now);
+        assert_eq!(at_the_end(progress, graces_s), expected, "{answer:?} {graces_s:?}");
     }
+    let left_before = drain(&[leaving("web-0", MINUTE, 8)], held_by_hook(now), now);
+    assert_eq!(at_the_end(left_before, &[]), (eight, None));
 }
 
 #[test]
-fn a_grace_that_was_refused_was_not_given_and_one_that_nobody_answered_may_have_been() {
+fn unanswered_grace_counts_as_given_but_not_a_refused_one() {
     let now = Instant::now();
-    let unanswered = || Answer::Unanswered { message: "the connection broke".to_owned() };
-    let clamped = Some(Duration::from_secs(18));
-    for (answer, given_less) in
+    let clamped = Some(seconds(18));
+    for (answer, shortened) in
         [(blocked(), None), (Answer::Gone, None), (unanswered(), clamped), (Answer::Leaving, clamped)]
     {
-        let mut progress = drain(&[pod("web-0", None)], hard(now, 20), now);
-        assert_eq!(progress.requests(now)[0].grace, Grace::Clamped(Duration::from_secs(18)));
+        let mut progress = drain(&web(), hard(now, 20), now);
+        assert_eq!(progress.requests(now)[0].grace, Grace::Clamped(seconds(18)));
         progress.answered(&uid("web-0"), answer.clone(), now);
         progress.changed(gone("web-0"), now);
-        assert_eq!(progress.into_pods()[&uid("web-0")].given_less(), given_less, "{answer:?}");
+        assert_eq!(progress.into_pods()[&uid("web-0")].shortened_grace(), shortened, "{answer:?}");
     }
 }
 
 #[test]
-fn a_pod_that_was_leaving_already_followed_nobody_that_is_known() {
-    let now = Instant::now();
-    let progress = drain(&[leaving("web-0", MINUTE, 8)], held_by_hook(now), now);
-    assert_eq!(at_the_end(progress, now), (Some(Duration::from_secs(8)), None));
-}
-
-#[test]
-fn an_eviction_that_is_answered_after_its_pods_end_was_ours() {
+fn eviction_answered_after_the_pods_end_was_ours() {
     let now = Instant::now();
     let mut progress = drain(&[pod("web-0", None), pod("web-1", None)], held_by_hook(now), now);
     progress.requests(now);

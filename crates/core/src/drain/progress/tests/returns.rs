@@ -1,8 +1,8 @@
-//! Pods that are placed on the cordoned node.
+//! Tests: pods that are placed on the cordoned node.
 
 use super::*;
 
-/// A pod that was created so long after the claim.
+/// Pod created at that number of seconds after the claim.
 fn created(name: &str, after_s: i64) -> Pod {
     let mut pod = pod(name, None);
     let created = BEGIN.parse::<Timestamp>().unwrap() + jiff::SignedDuration::from_secs(after_s);
@@ -16,18 +16,14 @@ fn tolerant(name: &str, after_s: i64) -> Pod {
     pod
 }
 
-fn came(pod: Pod) -> Change<Pod> {
-    Change::Seen(Box::new(pod))
-}
-
-/// Evicts what is due, and has a tolerant pod come back at once for each that goes.
+/// Evicts the pods that are due; a tolerant pod comes back at once for each.
 fn evict(progress: &mut Progress, next: &mut usize, at: Instant) -> usize {
     let requests = progress.requests(at);
     for request in &requests {
         assert_eq!(request.method, Method::Evict);
         progress.answered(&request.uid, Answer::Leaving, at);
         progress.changed(gone(&request.name.name), at);
-        progress.changed(came(tolerant(&format!("web-{next}"), 1)), at);
+        progress.changed(applied(tolerant(&format!("web-{next}"), 1)), at);
         *next += 1;
     }
     requests.len()
@@ -40,20 +36,20 @@ fn returned_pod_is_not_waited_for() {
     let mut next = 1;
     assert_eq!(evict(&mut progress, &mut next, now), 1);
     assert_eq!((progress.end(), progress.requests(now).len()), (Some(DrainEnd::Empty), 0));
-    let returned = |transition: &Transition| matches!(transition, Transition::Returned(_));
-    assert_eq!(progress.take_transitions().iter().filter(|transition| returned(transition)).count(), 1);
+    let returned = progress.take_transitions().into_iter().filter(|one| matches!(one, Transition::Returned(_)));
+    assert_eq!(returned.count(), 1);
     assert!(progress.into_pods()[&uid("web-1")].is_returned);
 }
 
 #[test]
-fn returned_pods_are_evicted_with_doubling_pauses_beside_other_work() {
+fn returned_pods_are_evicted_with_doubling_pauses() {
     let now = Instant::now();
     let mut busy = pod("busy", None);
     busy.metadata.annotations = Some([("spillway/drain".to_owned(), "wait".to_owned())].into());
     let mut progress = drain(&[tolerant("web-0", -60), busy], held_by_hook(now), now);
     let mut next = 1;
     assert_eq!(evict(&mut progress, &mut next, now), 1);
-    let at = |second| now + Duration::from_secs(second);
+    let at = |second| now + seconds(second);
     let evicted: Vec<u64> = (1..300).filter(|second| evict(&mut progress, &mut next, at(*second)) > 0).collect();
     assert_eq!(evicted, [5, 15], "three evictions with the first");
     assert_eq!(progress.end(), None);
@@ -69,12 +65,9 @@ fn backlog_pods_are_evicted_at_once_and_waited_for() {
         .unwrap();
         pod
     };
-    let mut progress = drain(&[owned(created("web-0", -60))], hard(now, 120), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
-    progress.changed(gone("web-0"), now);
+    let mut progress = answered(&[owned(created("web-0", -60))], &Answer::Gone, hard(now, 120), now);
     for name in ["web-1", "web-2"] {
-        progress.changed(came(owned(created(name, 1))), now);
+        progress.changed(applied(owned(created(name, 1))), now);
     }
     assert_eq!(names(&progress.requests(now)), ["web-1", "web-2"]);
     assert_eq!(progress.end(), None);
@@ -84,12 +77,12 @@ fn backlog_pods_are_evicted_at_once_and_waited_for() {
 fn returned_pod_behind_a_budget_is_never_forced() {
     let now = Instant::now();
     let mut progress = drain(&[], hard(now, 120), now);
-    progress.changed(came(tolerant("web-1", 1)), now);
-    let due = now + Duration::from_secs(5);
+    progress.changed(applied(tolerant("web-1", 1)), now);
+    let due = now + seconds(5);
     assert_eq!(names(&progress.requests(due)), ["web-1"]);
     progress.answered(&uid("web-1"), blocked(), due);
-    assert!(progress.requests(now + Duration::from_secs(119)).is_empty());
-    assert_eq!(progress.news(now + Duration::from_secs(119)), None, "blocks no drain");
+    assert!(progress.requests(now + seconds(119)).is_empty());
+    assert_eq!(progress.news(now + seconds(119)), None, "blocks no drain");
 }
 
 #[test]
@@ -99,37 +92,37 @@ fn critical_pods_do_not_wait_for_a_returned_pod() {
         drain(&[pod("dns", Some("system-cluster-critical")), pod("web-0", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
-    progress.changed(came(tolerant("web-1", 1)), now);
+    progress.changed(applied(tolerant("web-1", 1)), now);
     progress.changed(gone("web-0"), now);
     assert_eq!(names(&progress.requests(now)), ["dns"]);
 }
 
 #[test]
-fn pod_that_names_the_node_is_evicted_after_a_pause_and_waited_for() {
+fn pod_bound_by_node_name_is_evicted_after_a_pause_and_awaited() {
     let now = Instant::now();
     let mut progress = drain(&[], hard(now, 120), now);
-    progress.changed(came(created("web-1", 11)), now);
+    progress.changed(applied(created("web-1", 11)), now);
     assert!(progress.requests(now).is_empty());
-    assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(5)));
+    assert_eq!(progress.next_due(now), Some(now + seconds(5)));
     assert_eq!(progress.end(), None);
 }
 
 #[test]
-fn pod_that_came_to_an_uncordoned_node_leaves_at_once() {
+fn pod_from_before_the_second_cordon_leaves_at_once() {
     let now = Instant::now();
     let mut progress = drain(&[], hard(now, 120), now);
-    let later = now + Duration::from_secs(60);
+    let later = now + seconds(60);
     progress.cordoned_again(later);
-    progress.changed(came(created("web-1", 50)), later);
+    progress.changed(applied(created("web-1", 50)), later);
     assert_eq!(names(&progress.requests(later)), ["web-1"]);
 }
 
 #[test]
-fn pods_made_for_ever_are_tracked_up_to_a_bound() {
+fn endlessly_recreated_pods_are_tracked_up_to_a_bound() {
     let now = Instant::now();
     let mut progress = drain(&[], hard(now, 120), now);
     for n in 0..1_000 {
-        progress.changed(came(tolerant(&format!("web-{n}"), 1)), now);
+        progress.changed(applied(tolerant(&format!("web-{n}"), 1)), now);
     }
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
     assert_eq!(progress.into_pods().len(), 50);

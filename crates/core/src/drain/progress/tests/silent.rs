@@ -1,33 +1,43 @@
-//! What a node that has stopped answering changes.
+//! Tests: a node that has stopped answering.
 
 use super::waiting::{GRACE, deleted, leaving, leaving_all};
 use super::*;
 
+/// Drain with a watch that has observed the kubelet.
+fn watched(mut progress: Progress, kubelet: Kubelet, at: Instant) -> Progress {
+    progress.node_watch_started();
+    progress.kubelet_observed(kubelet, at);
+    progress
+}
+
+fn states(progress: Progress) -> Vec<PodState> {
+    progress.into_pods().into_values().map(|pod| pod.state).collect()
+}
+
+const SILENT: PodState = PodState::Unconfirmed(Unconfirmed::Silent);
+
 #[test]
-fn the_node_is_watched_when_a_pod_is_overdue_and_nothing_asks_again() {
+fn node_is_watched_once_if_a_pod_is_overdue() {
     let now = Instant::now();
-    let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
-    let overdue = now + GRACE + Duration::from_secs(10);
+    let progress = leaving_all(&["web-0"], held_by_hook(now), now);
+    let overdue = now + GRACE + seconds(10);
     assert_eq!(progress.next_due(now), Some(overdue));
     assert!(!progress.is_node_watch_due(overdue - Duration::from_millis(1)));
     assert!(progress.is_node_watch_due(overdue));
-    progress.node_watch_begins();
-    assert!(!progress.is_node_watch_due(overdue), "it is watched once");
-    progress.kubelet_seen(Kubelet::Answers, overdue);
-    assert_eq!(progress.end(), None, "a kubelet that answers is waited for");
+    let progress = watched(progress, Kubelet::Answers, overdue);
+    assert!(!progress.is_node_watch_due(overdue), "watched already");
+    assert_eq!(progress.end(), None, "an answering kubelet is waited for");
     assert_eq!(progress.next_due(overdue), Some(now + GRACE + Duration::from_mins(5)));
 }
 
 #[test]
-fn a_pod_that_is_stuck_on_a_node_that_answers_is_waited_for_for_some_minutes() {
+fn stuck_pod_on_an_answering_node_is_given_up_after_minutes() {
     let now = Instant::now();
     for window in [held_by_hook(now), hard(now, 900)] {
-        let mut progress = leaving_all(&["a", "b"], window, now);
+        let mut progress = watched(leaving_all(&["a", "b"], window, now), Kubelet::Answers, now);
         progress.changed(gone("a"), now);
-        progress.node_watch_begins();
-        progress.kubelet_seen(Kubelet::Answers, now);
         let stuck = now + GRACE + Duration::from_mins(5);
-        progress.requests(stuck - Duration::from_secs(1));
+        progress.requests(stuck - seconds(1));
         assert_eq!(progress.end(), None);
         progress.requests(stuck);
         assert_eq!(progress.end(), Some(DrainEnd::Stuck));
@@ -35,106 +45,73 @@ fn a_pod_that_is_stuck_on_a_node_that_answers_is_waited_for_for_some_minutes() {
 }
 
 #[test]
-fn a_pod_that_has_been_stuck_for_days_is_not_waited_for_once_its_node_has_answered() {
+fn pod_stuck_for_days_is_given_up_once_its_node_answers() {
     let now = Instant::now();
     let mut progress = drain(&[deleted(pod("web-0", None), Duration::from_hours(72), 30)], hard(now, 120), now);
     assert!(progress.is_node_watch_due(now));
-    progress.node_watch_begins();
+    progress.node_watch_started();
     progress.requests(now);
-    assert_eq!((progress.end(), progress.next_due(now)), (None, None), "nobody knows yet whether its node answers");
-    progress.kubelet_seen(Kubelet::Answers, now);
+    assert_eq!((progress.end(), progress.next_due(now)), (None, None), "the kubelet's state is unknown");
+    progress.kubelet_observed(Kubelet::Answers, now);
     assert_eq!(progress.end(), Some(DrainEnd::Stuck));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_pod_that_was_leaving_already_is_overdue_by_its_own_time() {
-    let now = Instant::now();
-    let progress = drain(&[leaving("web-0", Duration::from_secs(5), 30)], held_by_hook(now), now);
-    let overdue = now + Duration::from_secs(5 + 10);
-    assert_eq!(progress.next_due(now), Some(overdue));
-    assert!(progress.is_node_watch_due(overdue));
-}
-
 #[test]
-fn a_pod_that_goes_in_time_costs_no_watch_of_its_node() {
+fn node_is_not_watched_for_a_pod_that_is_gone_in_time() {
     let now = Instant::now();
     let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
     progress.changed(gone("web-0"), now);
-    assert!(!progress.is_node_watch_due(now + Duration::from_secs(600)));
+    assert!(!progress.is_node_watch_due(now + seconds(600)));
 }
 
 #[test]
-fn on_a_silent_node_a_pod_is_waited_for_until_its_grace_is_over_and_no_longer() {
+fn pods_of_a_silent_node_keep_their_grace() {
     let now = Instant::now();
     let mut long = pod("long", None);
     long.spec.termination_grace_period_seconds = Some(300);
-    let mut progress = drain(&[pod("short", None), long], held_by_hook(now), now);
-    for request in progress.requests(now) {
-        progress.answered(&request.uid, Answer::Leaving, now);
-    }
-    let overdue = now + GRACE + Duration::from_secs(10);
-    progress.node_watch_begins();
-    progress.kubelet_seen(Kubelet::Silent, overdue);
-    assert_eq!(progress.end(), None, "its kubelet may only be cut off, and gives it all of its grace");
-    let over = now + Duration::from_secs(300);
+    let progress = answered(&[pod("short", None), long], &Answer::Leaving, held_by_hook(now), now);
+    let overdue = now + GRACE + seconds(10);
+    let mut progress = watched(progress, Kubelet::Silent, overdue);
+    assert_eq!(progress.end(), None, "a kubelet that is only cut off gives each pod its grace");
+    let over = now + seconds(300);
     assert_eq!(progress.next_due(overdue), Some(over));
     progress.requests(over);
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
-    let states = progress.into_pods().into_values().map(|pod| pod.state).collect::<Vec<_>>();
-    assert_eq!(states, [PodState::Unconfirmed(Unconfirmed::Silent), PodState::Unconfirmed(Unconfirmed::Silent)]);
+    assert_eq!(states(progress), [SILENT, SILENT]);
 }
 
 #[test]
-fn what_has_not_left_a_silent_node_is_still_evicted() {
+fn remaining_pods_of_a_silent_node_are_evicted() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let mut progress = drain(&pods, held_by_hook(now), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    let mut progress = answered(&pods, &Answer::Leaving, held_by_hook(now), now);
     let overdue = now + GRACE;
-    progress.kubelet_seen(Kubelet::Silent, overdue);
-    assert_eq!(names(&progress.requests(overdue)), ["dns"], "its turn has come");
+    progress.kubelet_observed(Kubelet::Silent, overdue);
+    assert_eq!(names(&progress.requests(overdue)), ["dns"], "the tier of critical pods");
     progress.answered(&uid("dns"), Answer::Leaving, overdue);
     assert_eq!(progress.next_due(overdue), Some(overdue + GRACE));
 }
 
 #[test]
-fn a_pod_whose_end_is_reported_after_all_has_gone() {
+fn late_report_confirms_the_end_of_a_pod() {
     let now = Instant::now();
     let mut progress = leaving_all(&["a", "b"], held_by_hook(now), now);
-    progress.kubelet_seen(Kubelet::Silent, now + GRACE);
+    progress.kubelet_observed(Kubelet::Silent, now + GRACE);
     progress.changed(gone("a"), now + GRACE);
     progress.changed(gone("b"), now + GRACE);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
 #[test]
-fn while_the_kubelet_of_an_instance_that_is_going_answers_what_blocks_a_pod_is_respected_for_a_time() {
-    let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], soon(now, 120), now);
-    let mut at = now;
-    let forced = loop {
-        let request = progress.requests(at).remove(0);
-        if request.method == Method::Delete {
-            break request;
-        }
-        progress.answered(&uid("web-0"), blocked(), at);
-        assert!(progress.is_node_watch_due(at) || at > now, "whether the instance has gone decides");
-        progress.node_watch_begins();
-        at = progress.next_due(at).unwrap();
-    };
-    assert_eq!((at, forced.grace), (now + Duration::from_secs(120), Grace::Own));
-}
-
-#[test]
-fn when_the_kubelet_of_an_instance_that_is_going_is_silent_what_is_blocked_is_deleted_and_nothing_waited_for() {
+fn silent_kubelet_forces_blocked_pods_of_a_going_instance() {
     let now = Instant::now();
     let mut progress = drain(&[pod("web-0", None), pod("web-1", None)], soon(now, 120), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), blocked(), now);
     progress.answered(&uid("web-1"), Answer::Leaving, now);
-    let silent = now + Duration::from_secs(1);
-    progress.kubelet_seen(Kubelet::Silent, silent);
+    assert!(progress.is_node_watch_due(now), "the instance may have gone");
+    let silent = now + seconds(1);
+    progress.kubelet_observed(Kubelet::Silent, silent);
     let requests = progress.requests(silent);
     assert_eq!(names(&requests), ["web-0"]);
     assert_eq!((requests[0].method, requests[0].grace), (Method::Delete, Grace::Own));
@@ -144,128 +121,115 @@ fn when_the_kubelet_of_an_instance_that_is_going_is_silent_what_is_blocked_is_de
 }
 
 #[test]
-fn of_a_dead_node_what_is_blocked_is_deleted_with_its_own_grace_and_its_hook_ends() {
+fn answering_node_of_a_going_instance_is_waited_for() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
-    assert!(!progress.is_node_watch_due(now));
-    progress.requests(now);
-    progress.answered(&uid("web-0"), blocked(), now);
-    assert!(progress.is_node_watch_due(now), "whether the pod still runs decides");
-    progress.node_watch_begins();
-    progress.kubelet_seen(Kubelet::Silent, now);
-    assert!(progress.requests(now).is_empty(), "its kubelet may only be cut off");
-    let dead = now + Duration::from_secs(60);
-    progress.kubelet_seen(Kubelet::Dead, dead);
+    let progress = watched(leaving_all(&["a"], soon(now, 120), now), Kubelet::Answers, now);
+    assert_eq!(progress.end(), None);
+}
+
+#[test]
+fn dead_node_forces_blocked_pods_with_their_own_grace() {
+    let now = Instant::now();
+    assert!(!drain(&web(), held_by_hook(now), now).is_node_watch_due(now));
+    let progress = answered(&web(), &blocked(), held_by_hook(now), now);
+    assert!(progress.is_node_watch_due(now), "the pod may no longer run");
+    let mut progress = watched(progress, Kubelet::Silent, now);
+    assert!(progress.requests(now).is_empty(), "the kubelet may only be cut off");
+    let dead = now + seconds(60);
+    progress.kubelet_observed(Kubelet::Dead, dead);
     let requests = progress.requests(dead);
     assert_eq!((requests[0].method, requests[0].grace), (Method::Delete, Grace::Own));
     progress.answered(&uid("web-0"), Answer::Leaving, dead);
     progress.requests(dead);
-    assert_eq!(progress.end(), None, "it gets all of its grace");
+    assert_eq!(progress.end(), None, "the pod gets its grace");
     progress.requests(dead + GRACE);
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
 }
 
-/// The garbage collector removes a pod: a watch sees what it sets, that it takes the grace away, and that the object goes.
+#[test]
+fn blocker_is_respected_again_once_its_node_answers() {
+    let now = Instant::now();
+    let mut progress = answered(&web(), &blocked(), held_by_hook(now), now);
+    progress.kubelet_observed(Kubelet::Dead, now);
+    progress.kubelet_observed(Kubelet::Answers, now);
+    assert!(progress.requests(now).is_empty());
+}
+
+fn orphan(mut pod: Pod) -> Box<Pod> {
+    (pod.status.phase, pod.status.conditions.is_collected) = (Some("Failed".to_owned()), true);
+    Box::new(pod)
+}
+
+/// The garbage collector removes the pod: it sets the condition, deletes with a grace of zero, and the object goes.
 fn collect(progress: &mut Progress, name: &str, now: Instant) {
-    let orphan = |mut pod: Pod| {
-        (pod.status.phase, pod.status.conditions.is_collected) = (Some("Failed".to_owned()), true);
-        Box::new(pod)
-    };
-    progress.changed(Change::Seen(orphan(pod(name, None))), now);
-    progress.changed(Change::Seen(orphan(leaving(name, Duration::ZERO, 0))), now);
-    progress.changed(Change::Gone(orphan(leaving(name, Duration::ZERO, 0))), now);
+    progress.changed(Change::Applied(orphan(pod(name, None))), now);
+    progress.changed(Change::Applied(orphan(leaving(name, Duration::ZERO, 0))), now);
+    progress.changed(Change::Deleted(orphan(leaving(name, Duration::ZERO, 0))), now);
 }
 
 #[test]
-fn a_pod_that_the_garbage_collector_removes_has_its_grace_and_is_not_called_gone() {
+fn collected_pod_keeps_its_grace_and_is_unconfirmed() {
     let now = Instant::now();
     let mut progress = leaving_all(&["a", "b"], held_by_hook(now), now);
-    let removed = now + Duration::from_secs(20);
+    let removed = now + seconds(20);
     progress.changed(gone("b"), removed);
     collect(&mut progress, "a", removed);
-    assert!(progress.is_node_watch_due(removed), "whether the node is no more");
-    progress.node_watch_begins();
-    progress.kubelet_seen(Kubelet::Silent, removed);
+    assert!(progress.is_node_watch_due(removed), "the node may be deleted");
+    let mut progress = watched(progress, Kubelet::Silent, removed);
     progress.requests(removed);
     assert_eq!(progress.end(), None, "its containers may use their grace");
     let over = now + GRACE;
     assert_eq!(progress.next_due(removed), Some(over));
     progress.requests(over);
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
-    let states: Vec<PodState> = progress.into_pods().into_values().map(|pod| pod.state).collect();
-    assert_eq!(states, [PodState::Unconfirmed(Unconfirmed::Silent), PodState::Gone { at: removed }]);
+    assert_eq!(states(progress), [SILENT, PodState::Gone { at: removed }]);
 }
 
-/// Whoever may patch the status of pods in a namespace can set the condition.
+/// A tenant that may patch the status of a pod can set the condition.
 #[test]
-fn condition_of_one_pod_does_not_speak_for_a_node_that_answers() {
+fn forged_condition_does_not_count_on_an_answering_node() {
     let now = Instant::now();
     let mut progress = drain(&[pod("a", None), pod("b", None)], held_by_hook(now), now);
     let mut forged = pod("a", None);
     forged.status.conditions.is_collected = true;
-    progress.changed(Change::Seen(Box::new(forged.clone())), now);
+    progress.changed(applied(forged.clone()), now);
     let request = progress.requests(now).remove(0);
     progress.answered(&request.uid, Answer::Leaving, now);
-    progress.node_watch_begins();
-    progress.kubelet_seen(Kubelet::Answers, now);
-    assert_eq!(names(&progress.requests(now)), ["a"], "it has yet to leave");
+    let mut progress = watched(progress, Kubelet::Answers, now);
+    assert_eq!(names(&progress.requests(now)), ["a"], "still has to leave");
     progress.answered(&uid("a"), Answer::Leaving, now);
-    progress.changed(Change::Gone(Box::new(forged)), now);
-    let states: Vec<PodState> = progress.into_pods().into_values().map(|pod| pod.state).collect();
-    assert_eq!(states, [PodState::Gone { at: now }, PodState::Leaving { by: now + GRACE }]);
+    progress.changed(Change::Deleted(Box::new(forged)), now);
+    assert_eq!(states(progress), [PodState::Gone { at: now }, PodState::Leaving { by: now + GRACE }]);
 }
 
 #[test]
-fn a_pod_that_the_garbage_collector_removes_is_not_called_lost_if_the_drain_stops_before_its_grace_is_over() {
+fn collected_pod_is_unconfirmed_at_an_early_end() {
     let now = Instant::now();
     let mut progress = leaving_all(&["a"], held_by_hook(now), now);
     collect(&mut progress, "a", now);
-    progress.kubelet_seen(Kubelet::Silent, now);
-    let states: Vec<PodState> = progress.into_pods().into_values().map(|pod| pod.state).collect();
-    assert_eq!(states, [PodState::Unconfirmed(Unconfirmed::Silent)]);
+    progress.kubelet_observed(Kubelet::Silent, now);
+    assert_eq!(states(progress), [SILENT]);
 }
 
 #[test]
-fn a_blocked_pod_that_the_garbage_collector_removes_begins_its_grace_then() {
+fn collected_blocked_pod_begins_its_grace() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("a", None)], held_by_hook(now), now);
-    progress.requests(now);
-    progress.answered(&uid("a"), blocked(), now);
-    let removed = now + Duration::from_secs(70);
+    let mut progress = answered(&[pod("a", None)], &blocked(), held_by_hook(now), now);
+    let removed = now + seconds(70);
     collect(&mut progress, "a", removed);
-    progress.kubelet_seen(Kubelet::Silent, removed);
-    assert!(progress.requests(removed).is_empty(), "there is nothing to ask for any more");
+    progress.kubelet_observed(Kubelet::Silent, removed);
+    assert!(progress.requests(removed).is_empty(), "nothing left to request");
     assert_eq!((progress.end(), progress.next_due(removed)), (None, Some(removed + GRACE)));
 }
 
 #[test]
-fn a_pod_that_the_garbage_collector_removes_is_not_called_lost_if_its_grace_outlasts_the_window() {
+fn collected_pod_with_a_long_grace_is_unconfirmed() {
     let now = Instant::now();
     let mut progress = drain(&[deleted(pod("a", None), GRACE, 3600)], held_by_hook(now), now);
     collect(&mut progress, "a", now + GRACE);
-    progress.kubelet_seen(Kubelet::Silent, now + GRACE);
+    progress.kubelet_observed(Kubelet::Silent, now + GRACE);
     let due = progress.next_due(now + GRACE).unwrap();
-    assert_eq!(due, now + Duration::from_secs(600) - MARGIN);
+    assert_eq!(due, now + seconds(600) - MARGIN);
     progress.requests(due);
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
-}
-
-#[test]
-fn what_blocks_a_pod_is_respected_again_when_its_node_comes_back() {
-    let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), blocked(), now);
-    progress.kubelet_seen(Kubelet::Dead, now);
-    progress.kubelet_seen(Kubelet::Answers, now);
-    assert!(progress.requests(now).is_empty());
-}
-
-#[test]
-fn what_leaves_an_instance_that_is_going_is_waited_for_while_its_node_answers() {
-    let now = Instant::now();
-    let mut progress = leaving_all(&["a"], soon(now, 120), now);
-    progress.node_watch_begins();
-    progress.kubelet_seen(Kubelet::Answers, now);
-    assert_eq!(progress.end(), None);
 }

@@ -1,4 +1,4 @@
-//! What is waited for, and what is not.
+//! Tests: the wait for terminating pods.
 
 use jiff::SignedDuration;
 
@@ -6,132 +6,110 @@ use super::*;
 
 pub(super) const GRACE: Duration = Duration::from_secs(30);
 
+/// Pod that should stop at that time after the begin of the drain, and was given that grace.
 pub(super) fn leaving(name: &str, by: Duration, grace_s: i64) -> Pod {
     let by = BEGIN.parse::<Timestamp>().unwrap() + SignedDuration::try_from(by).unwrap();
     leaving_by(pod(name, None), by, grace_s)
 }
 
-/// The pod, if somebody deleted it so long before the drain begins.
+/// The pod, deleted at that time before the begin of the drain.
 pub(super) fn deleted(pod: Pod, ago: Duration, grace_s: i64) -> Pod {
     let since = BEGIN.parse::<Timestamp>().unwrap() - SignedDuration::try_from(ago).unwrap();
     leaving_by(pod, since + SignedDuration::from_secs(grace_s), grace_s)
 }
 
-pub(super) fn leaving_by(mut pod: Pod, by: Timestamp, grace_s: i64) -> Pod {
+fn leaving_by(mut pod: Pod, by: Timestamp, grace_s: i64) -> Pod {
     pod.metadata.deletion_timestamp = serde_json::from_value(json!(by.to_string())).unwrap();
     pod.metadata.deletion_grace_period_seconds = Some(grace_s);
     pod
 }
 
-/// A drain whose pods have all accepted to leave.
+/// Drain whose pods have all accepted to leave.
 pub(super) fn leaving_all(names: &[&str], window: Window, now: Instant) -> Progress {
     let pods: Vec<Pod> = names.iter().map(|name| pod(name, None)).collect();
-    let mut progress = drain(&pods, window, now);
-    for request in progress.requests(now) {
-        progress.answered(&request.uid, Answer::Leaving, now);
-    }
-    progress
+    answered(&pods, &Answer::Leaving, window, now)
 }
 
 #[test]
-fn a_pod_that_only_its_finalizers_keep_has_gone() {
+fn pod_with_only_finalizers_left_is_gone() {
     let now = Instant::now();
     let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
-    progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 30))), now);
-    assert_eq!(progress.end(), None, "it is still shutting down");
-    progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 0))), now);
+    progress.changed(applied(leaving("web-0", GRACE, 30)), now);
+    assert_eq!(progress.end(), None, "still terminating");
+    progress.changed(applied(leaving("web-0", GRACE, 0)), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
     progress.changed(gone("web-0"), now);
     assert_eq!(progress.take_transitions().len(), 2, "evicted and gone, once");
+    let from_the_begin = drain(&[leaving("web-0", GRACE, 0)], held_by_hook(now), now);
+    assert_eq!(from_the_begin.end(), Some(DrainEnd::Empty));
 }
 
 #[test]
-fn a_pod_that_only_its_finalizers_kept_before_is_not_waited_for_either() {
-    let now = Instant::now();
-    let progress = drain(&[leaving("web-0", GRACE, 0)], held_by_hook(now), now);
-    assert_eq!(progress.end(), Some(DrainEnd::Empty));
-}
-
-#[test]
-fn a_grace_period_of_centuries_is_no_panic() {
+fn grace_period_of_centuries_does_not_panic() {
     let now = Instant::now();
     let mut forever = pod("web-0", None);
     forever.spec.termination_grace_period_seconds = Some(i64::MAX);
-    let mut progress = drain(&[forever], held_by_hook(now), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    let progress = answered(&[forever], &Answer::Leaving, held_by_hook(now), now);
     assert!(progress.next_due(now).unwrap() > now + Duration::from_hours(24));
 }
 
+/// The list has only the node's pods: the next pod of the name is on another node.
 #[test]
-fn a_pod_that_took_the_name_of_one_that_left_is_another_pod() {
+fn pod_absent_from_a_new_list_is_gone() {
     let now = Instant::now();
     let mut progress = leaving_all(&["db-0"], held_by_hook(now), now);
-    // A list says what is on this node: the new pod of that name is on another one.
-    progress.changed(Change::OnlyThese(vec![]), now);
+    progress.changed(Change::Listed(vec![]), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
+/// Without a number the API server would keep the longer grace.
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_was_given_longer_than_its_instance_has_is_requested_again_once() {
-    const TEN_MINUTES: Duration = Duration::from_secs(600);
+async fn pod_with_too_long_a_grace_is_requested_again_once() {
     let now = Instant::now();
-    let mut longer = leaving("given-longer", TEN_MINUTES, 600);
-    longer.spec.termination_grace_period_seconds = Some(600);
-    let mut progress = drain(&[longer.clone(), leaving("in-time", GRACE, 30)], hard(now, 120), now);
-    let requests = progress.requests(now);
-    assert_eq!(names(&requests), ["given-longer"]);
-    assert_eq!((requests[0].method, requests[0].grace), (Method::Evict, Grace::Clamped(Duration::from_secs(118))));
-    progress.answered(&uid("given-longer"), Answer::Leaving, now);
-    progress.changed(Change::Seen(Box::new(longer)), now);
-    assert!(progress.requests(now).is_empty());
+    for (own_s, given_s) in [(600, 600), (30, 3600)] {
+        let mut longer = leaving("longer", seconds(given_s), i64::try_from(given_s).unwrap());
+        longer.spec.termination_grace_period_seconds = Some(own_s);
+        let mut progress = drain(&[longer.clone(), leaving("in-time", GRACE, 30)], hard(now, 120), now);
+        let requests = progress.requests(now);
+        assert_eq!(names(&requests), ["longer"]);
+        assert_eq!((requests[0].method, requests[0].grace), (Method::Evict, Grace::Clamped(seconds(118))));
+        progress.answered(&uid("longer"), Answer::Leaving, now);
+        progress.changed(applied(longer), now);
+        assert!(progress.requests(now).is_empty());
+    }
+}
+
+/// After 300 s of its grace the API server would kill the pod at once; while a hook holds the instance no grace is too long.
+#[tokio::test(start_paused = true)]
+async fn terminating_pod_is_waited_for_without_another_request() {
+    let now = Instant::now();
+    for (by, grace_s, window) in [(seconds(300), 600, hard(now, 120)), (seconds(6000), 6000, held_by_hook(now))] {
+        let mut progress = drain(&[leaving("web-0", by, grace_s)], window, now);
+        assert!(progress.requests(now).is_empty());
+        assert_eq!((progress.end(), progress.next_due(now)), (None, Some(now + by + seconds(10))), "until overdue");
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_has_had_longer_than_is_left_goes_on_and_is_not_requested_again() {
+async fn lost_request_is_not_repeated_if_the_grace_would_be_over() {
     let now = Instant::now();
-    let mut progress = drain(&[leaving("web-0", Duration::from_secs(300), 600)], hard(now, 120), now);
-    assert!(progress.requests(now).is_empty(), "it has had 300 s: the API server would kill it at once");
-    assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(300 + 10)), "when it is overdue");
-    assert_eq!(progress.end(), None, "it is waited for");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pod_that_a_person_gave_longer_than_it_asks_for_is_given_what_is_left() {
-    let now = Instant::now();
-    let hour = Duration::from_secs(3600);
-    let mut progress = drain(&[leaving("web-0", hour, 3600)], hard(now, 120), now);
-    let graces: Vec<Grace> = progress.requests(now).into_iter().map(|request| request.grace).collect();
-    assert_eq!(graces, [Grace::Clamped(Duration::from_secs(118))], "without a number the API server does nothing");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pod_that_could_not_be_requested_again_in_time_goes_on() {
-    let now = Instant::now();
-    let mut progress = drain(&[leaving("web-0", Duration::from_secs(560), 600)], hard(now, 120), now);
-    assert_eq!(names(&progress.requests(now)), ["web-0"], "it has had 40 s of the 118 s that are left");
-    let lost = now + Duration::from_secs(40);
-    progress.answered(&uid("web-0"), Answer::Unanswered { message: "lost".to_owned() }, lost);
+    let mut progress = drain(&[leaving("web-0", seconds(560), 600)], hard(now, 120), now);
+    assert_eq!(names(&progress.requests(now)), ["web-0"], "40 s are over of the 118 s that are left");
+    let lost = now + seconds(40);
+    progress.answered(&uid("web-0"), unanswered(), lost);
     let again = progress.next_due(lost).unwrap();
-    assert!(progress.requests(again).is_empty(), "by now it has had 80 s, and fewer are left");
-    assert_eq!(progress.into_pods()[&uid("web-0")].state, PodState::Leaving { by: now + Duration::from_secs(560) });
+    assert!(progress.requests(again).is_empty(), "80 s are over, and fewer are left");
+    assert_eq!(progress.into_pods()[&uid("web-0")].state, PodState::Leaving { by: now + seconds(560) });
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_was_seen_to_leave_is_not_requested_again_when_its_answer_is_lost() {
+async fn terminating_pod_is_not_requested_again_after_a_lost_answer() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
+    let mut progress = drain(&web(), hard(now, 120), now);
     progress.requests(now);
-    progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 30))), now);
-    progress.answered(&uid("web-0"), Answer::Unanswered { message: "lost".to_owned() }, now);
+    progress.changed(applied(leaving("web-0", GRACE, 30)), now);
+    progress.answered(&uid("web-0"), unanswered(), now);
     let again = progress.next_due(now).unwrap();
     assert!(progress.requests(again).is_empty());
     assert_eq!(progress.into_pods()[&uid("web-0")].state, PodState::Leaving { by: now + GRACE });
-}
-
-#[tokio::test(start_paused = true)]
-async fn while_a_hook_holds_the_instance_no_pod_has_been_given_too_long() {
-    let now = Instant::now();
-    let mut progress = drain(&[leaving("web-0", Duration::from_secs(6000), 6000)], held_by_hook(now), now);
-    assert!(progress.requests(now).is_empty());
 }
