@@ -17,6 +17,7 @@ from bed_aws.evaluator import Asked, Evaluator, Policies
 from bed_aws.intrinsics import Intrinsics
 from bed_aws.moto_side import Moto
 from bed_aws.rights import GroupTags, needed
+from bed_aws.stack import name as stacks_name
 
 STACK = "spillway"
 # By the names under which the tests take them.
@@ -184,7 +185,8 @@ def names(resources: dict[str, Any], moto: Moto, own: dict[str, str], stack: str
         "AWS::URLSuffix": "amazonaws.com",
     }
     for logical_id, resource in resources.items():
-        name = own.get(logical_id, f"{stack}-{logical_id}")
+        made = resource["Type"] in ("AWS::Scheduler::ScheduleGroup", "AWS::SQS::Queue")
+        name = own.get(logical_id, stacks_name(logical_id) if made else f"{stack}-{logical_id}")
         known[logical_id] = name
         if arn := _ARNS.get(resource["Type"]):
             known[f"{logical_id}.Arn"] = arn.format(name=name, **where)

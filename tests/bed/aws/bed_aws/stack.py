@@ -12,6 +12,8 @@ from bed_aws.moto_side import Moto
 from bed_aws.template import TemplateError
 
 STACK = "spillway"
+# CloudFormation ends each name that it makes with twelve random characters.
+SUFFIX = "1A2B3C4D5E6F"
 
 
 def install(path: Path, moto: Moto, parameters: dict[str, str] | None = None) -> dict[str, str]:
@@ -72,7 +74,7 @@ def left(moto: Moto) -> dict[str, list[str]]:
 
 def name(logical_id: str) -> str:
     """As CloudFormation names what the template does not."""
-    return f"{STACK}-{logical_id}"
+    return f"{STACK}-{logical_id}-{SUFFIX}"
 
 
 def _of_scheduler(whole: dict[str, Any]) -> dict[str, str]:

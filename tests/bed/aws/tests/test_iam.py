@@ -55,7 +55,7 @@ class TheRoles(unittest.TestCase):
         entry = {"Source": "spillway", "DetailType": "Spillway Receipt"}
         for other in ({"Source": "aws.ec2"}, {"DetailType": "Another"}, {"EventBusName": "another"}):
             self.assert_denied("AccessDeniedException", "events", "PutEvents", Entries=[entry, {**entry, **other}])
-        group = {"path": "/schedules/i-1", "GroupName": "spillway-Schedules"}
+        group = {"path": "/schedules/i-1", "GroupName": "spillway-Schedules-1A2B3C4D5E6F"}
         self.assert_denied("AccessDeniedException", "scheduler", "DeleteSchedule", path="/schedules/i-1", GroupName="default")
         another = {"RoleArn": f"arn:aws:iam::{moto.account}:role/admin"}
         self.assert_denied("AccessDeniedException", "scheduler", "CreateSchedule", **group, Target=another)
