@@ -34,7 +34,7 @@ pub(crate) const MANAGED: &str = "red-managed";
 pub(crate) const STAYS: &str = "stays";
 
 /// The namespaces of the pods that are drained.
-const APPS: [&str; 2] = ["spot", "terminate"];
+const APPS: [&str; 3] = ["spot", "terminate", "handed-in"];
 
 /// Without which IAM lets the function complete no hook of a group.
 pub(crate) const GROUP_TAG: &str = "drained-by=spillway";
