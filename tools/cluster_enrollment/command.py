@@ -86,15 +86,8 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument("--cluster", metavar="NAME", nargs="+", action="extend", help="these clusters")
     which.add_argument("--tag", metavar="KEY=VALUE", type=_tag, help="the clusters with this tag")
     made.add_argument("--groups", action="store_true", help="put the terminate hook on the groups of these clusters, too")
-    made.add_argument(
-        "--with",
-        dest="extra",
-        metavar="FILE",
-        action="append",
-        default=[],
-        choices=objects.OPTIONAL,
-        help=f"apply this file of deploy/optional/ although no parameter needs it: {', '.join(objects.OPTIONAL)}",
-    )
+    extra = f"apply this file of deploy/optional/ although no parameter needs it: {', '.join(objects.OPTIONAL)}"
+    made.add_argument("--with", dest="extra", metavar="FILE", action="append", default=[], choices=objects.OPTIONAL, help=extra)
     made.add_argument("--plan", action="store_true", help="change nothing, and show what would be changed")
     made.add_argument("--yes", action="store_true", help="do not ask before the changes: for a pipeline")
     made.add_argument("--remove", action="store_true", help="take away what this tool has made, hooks first")

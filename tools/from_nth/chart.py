@@ -52,7 +52,8 @@ def _table(text: str) -> tuple[dict[str, Value], dict[str, Value]]:
     texts: dict[str, str] = {}
     rules: dict[str, list[Outcome]] = {}
     into, rule = values, list[Outcome]()
-    for line in text.splitlines():
+    # A value's only line may stand behind its head.
+    for line in re.sub(r"(?m)^([A-Za-z@].*?)(  .*)", r"\1\n\2", text).splitlines():
         if line.startswith("$"):
             name, texts[name] = line[1:].split(" ", 1)  # type: ignore[assignment]
         elif line.startswith("="):

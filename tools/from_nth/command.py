@@ -37,52 +37,21 @@ OF_CLUSTER = re.compile(r"([0-9A-Za-z][0-9A-Za-z_-]{0,99})=(.+)")
 
 def parser() -> argparse.ArgumentParser:
     made = common.parser("from-nth", DESCRIPTION, "spillway from-nth --cluster prod nth-values.yaml", (), needs_stack=False)
-    made.add_argument(
-        "files",
-        metavar="[CLUSTER=]FILE",
-        nargs="*",
-        help="the values, YAML or JSON; - or nothing reads standard input. Several files each name their cluster",
-    )
-    made.add_argument(
-        "--cluster",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="NTH's cluster: Spillway keeps to it; may be given several times, if all have the values of the one file",
-    )
+    named = "the values, YAML or JSON; - or nothing reads standard input. Several files each name their cluster"
+    made.add_argument("files", metavar="[CLUSTER=]FILE", nargs="*", help=named)
+    several = {"action": "append", "default": []}
+    made.add_argument("--cluster", metavar="NAME", **several, help="NTH's cluster: Spillway keeps to it; repeated, if all have the values of the one file")
     made.add_argument("--live", action="store_true", help="with DryRun=false; without it, DryRun=true")
     made.add_argument("--all", action="store_true", help="show what is not needed too, and why")
-    made.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        type=parameter,
-        help="a parameter of Spillway's own, which wins over what NTH's values say; may be given several times",
-    )
-    made.add_argument(
-        "--hook",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a terminate hook of your groups that Spillway is to complete, for the parameter Hooks; may be given several times",
-    )
+    of_its_own = "a parameter of Spillway's own, which wins over what NTH's values say; may be repeated"
+    made.add_argument("--set", **several, metavar="NAME=VALUE", type=parameter, help=of_its_own)
+    made.add_argument("--hook", **several, metavar="NAME", help="a terminate hook of your groups to complete, for the parameter Hooks; may be repeated")
     form = made.add_mutually_exclusive_group()
-    form.add_argument(
-        "--samconfig",
-        metavar="FILE",
-        help=f"write the section {sam.ENVIRONMENT} of this samconfig.toml, in place of the one that is there",
-    )
-    form.add_argument(
-        "--overrides", action="store_true", help="write --parameter-overrides …; the report goes to standard error"
-    )
-    form.add_argument(
-        "--webhook", action="store_true", help="write the webhook's document, which has its secrets, and nothing else"
-    )
+    form.add_argument("--samconfig", metavar="FILE", help=f"write the section {sam.ENVIRONMENT} of this samconfig.toml, in place of the one that is there")
+    form.add_argument("--overrides", action="store_true", help="write --parameter-overrides …; the report goes to standard error")
+    form.add_argument("--webhook", action="store_true", help="write the webhook's document, which has its secrets, and nothing else")
     made.add_argument("--webhook-url", metavar="URL", default="", help="with --webhook: the address, if a Secret has it")
-    made.add_argument(
-        "--webhook-template", metavar="TEXT", default="", help="with --webhook: the template, if a ConfigMap has it"
-    )
+    made.add_argument("--webhook-template", metavar="TEXT", default="", help="with --webhook: the template, if a ConfigMap has it")
     return made
 
 

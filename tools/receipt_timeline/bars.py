@@ -73,52 +73,38 @@ def _label(scale: Scale, from_ms: int, to_ms: int, text: str | None) -> Element 
 
 
 def story(pod: Pod) -> str:
-    """What happened to a pod, in a line."""
-    parts = [pod.why, _asked(pod), _refused(pod), _told(pod), _ended(pod), _other_answers(pod)]
+    """A pod's course in a line."""
+    parts = [pod.why]
+    if pod.requested_ms is not None:
+        parts.append(f"requested at {moment(pod.requested_ms)}")
+    elif pod.evictions == 0 and pod.gone_ms is not None and not pod.answers:
+        parts.append("was leaving already")
+    if pod.refusals:
+        several = pod.blocked_by is None or ", " in pod.blocked_by
+        by = f"budget{'s' * several} {pod.blocked_by}" if pod.blocked_by else "several budgets"
+        timed = pod.requested_ms is not None and pod.accepted_ms is not None
+        blocked = f"blocked {duration(pod.accepted_ms - pod.requested_ms)} by {by}, refused {pod.refusals}×" if timed else ""
+        parts.append(blocked or f"refused {pod.refusals}× by {by}")
+    if pod.accepted_ms is not None:
+        parts.append(f"accepted at {moment(pod.accepted_ms)}")
+    parts.append(_ended(pod))
+    # Answers that are neither the usual one nor a budget's.
+    usual = ("evicted", "deleted", "gone")
+    odd = [f"{name} {count}×" for name, count in sorted(pod.answers.items()) if name not in usual and "blocked" not in name]
+    parts.append(f"also answered: {listed(odd)}" if odd else None)
     return " · ".join(part for part in parts if part)
 
 
-def _asked(pod: Pod) -> str | None:
-    if pod.requested_ms is not None:
-        return f"requested at {moment(pod.requested_ms)}"
-    return "was leaving already" if pod.evictions == 0 and pod.gone_ms is not None and not pod.answers else None
-
-
-def _refused(pod: Pod) -> str | None:
-    if not pod.refusals:
-        return None
-    several = pod.blocked_by is None or ", " in pod.blocked_by
-    by = f"budget{'s' * several} {pod.blocked_by}" if pod.blocked_by else "several budgets"
-    if pod.requested_ms is not None and pod.accepted_ms is not None:
-        return f"blocked {duration(pod.accepted_ms - pod.requested_ms)} by {by}, refused {pod.refusals}×"
-    return f"refused {pod.refusals}× by {by}"
-
-
-def _told(pod: Pod) -> str | None:
-    return None if pod.accepted_ms is None else f"accepted at {moment(pod.accepted_ms)}"
-
-
 def _ended(pod: Pod) -> str | None:
-    gone = pod.gone_ms is not None and f"gone at {moment(pod.gone_ms)}"
+    gone = f"gone at {moment(pod.gone_ms)}" if pod.gone_ms is not None else ""
     if pod.grace_s is None:
-        return gone or None
+        return gone
     is_clamped = pod.given_s is not None and pod.given_s < pod.grace_s
     if pod.gone_ms is not None and pod.accepted_ms is not None:
-        took = f"{gone}, after {duration(pod.gone_ms - pod.accepted_ms)}"
-        if is_clamped:
-            return f"{took} of {pod.given_s} s of grace; it asks for {pod.grace_s} s"
-        return f"{took} of {pod.grace_s} s of grace"
+        took = f"{gone}, after {duration(pod.gone_ms - pod.accepted_ms)} of {pod.given_s if is_clamped else pod.grace_s} s of grace"
+        return f"{took}; it asks for {pod.grace_s} s" if is_clamped else took
     grace = f"given {pod.given_s} of {pod.grace_s} s of grace" if is_clamped else f"{pod.grace_s} s of grace"
     return f"{gone}, {grace}" if gone else grace
-
-
-def _other_answers(pod: Pod) -> str | None:
-    """What a reader may want to ask about: answers that are neither the usual one nor a budget's."""
-    usual = ("evicted", "deleted", "gone")
-    odd = [
-        f"{name} {count}×" for name, count in sorted(pod.answers.items()) if name not in usual and "blocked" not in name
-    ]
-    return f"also answered: {listed(odd)}" if odd else None
 
 
 def css(fate: Fate) -> str:

@@ -10,7 +10,7 @@ begin of the work then.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -166,25 +166,17 @@ def _by_its_clock(receipts: list[Receipt]) -> list[Receipt]:
 def _moved(receipt: Receipt, by_ms: int) -> Receipt:
     """A receipt whose times count from so long after its notice."""
 
-    def since(at: int | None) -> int | None:
-        return None if at is None else at - by_ms
+    def moved(one: T) -> T:
+        times = {each.name: getattr(one, each.name) for each in fields(one) if each.name.endswith("_ms")}  # type: ignore[arg-type]
+        return replace(one, **{name: at - by_ms for name, at in times.items() if at is not None})  # type: ignore[type-var]
 
-    window, hook = receipt.window, receipt.hook
     return replace(
         receipt,
         time=receipt.time and receipt.time + timedelta(milliseconds=by_ms),
-        steps=tuple(replace(step, at_ms=step.at_ms - by_ms) for step in receipt.steps),
-        window=window and replace(window, end_ms=window.end_ms - by_ms, deadline_ms=since(window.deadline_ms)),
-        hook=hook and replace(hook, heartbeats_ms=tuple(at - by_ms for at in hook.heartbeats_ms)),
-        pods=tuple(
-            replace(
-                pod,
-                requested_ms=since(pod.requested_ms),
-                accepted_ms=since(pod.accepted_ms),
-                gone_ms=since(pod.gone_ms),
-            )
-            for pod in receipt.pods
-        ),
+        steps=tuple(map(moved, receipt.steps)),
+        window=receipt.window and moved(receipt.window),
+        hook=receipt.hook and replace(receipt.hook, heartbeats_ms=tuple(at - by_ms for at in receipt.hook.heartbeats_ms)),
+        pods=tuple(map(moved, receipt.pods)),
     )
 
 

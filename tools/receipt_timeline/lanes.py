@@ -81,11 +81,8 @@ def limit_in_words(drain: Drain) -> str:
 
 
 def _enlargement(whole: Scale, part: Scale) -> Element:
-    edges = [
-        element("line", x1=percent(whole.at(edge)), x2=place, y1="0%", y2="100%")
-        for edge, place in ((part.from_ms, "0%"), (part.to_ms, "100%"))
-    ]
-    return picture(*edges, class_="enlargement")
+    edges = ((part.from_ms, "0%"), (part.to_ms, "100%"))
+    return picture(*(element("line", x1=percent(whole.at(edge)), x2=place, y1="0%", y2="100%") for edge, place in edges), class_="enlargement")
 
 
 def axis(scale: Scale, zero: str, time: datetime | None) -> Element:
@@ -131,9 +128,8 @@ def hook(drain: Drain, scale: Scale) -> Element | None:
 
 
 def hook_in_words(drain: Drain) -> str:
-    """What became of the hook."""
-    if drain.hook is None:
-        return "none"
+    """Group and state of the hook."""
+    assert drain.hook
     result = drain.hook.result or "an answer"
     state = {
         "left": "not touched by this drain",
@@ -151,8 +147,7 @@ def _heartbeats(drain: Drain) -> list[str]:
         return []
     is_cut = any(receipt.hook and len(receipt.hook.heartbeats_ms) >= MOST_HEARTBEATS for receipt in drain.receipts)
     cut = f", of each invocation the first {MOST_HEARTBEATS}" if is_cut else ""
-    last = f", the last at {moment(beats[-1])}" if len(beats) > 1 else f" at {moment(beats[0])}"
-    return [f"{counted(len(beats), 'heartbeat')}{cut}{last}"]
+    return [f"{counted(len(beats), 'heartbeat')}{cut}{', the last' if len(beats) > 1 else ''} at {moment(beats[-1])}"]
 
 
 def invocations(drain: Drain, scale: Scale) -> list[Element]:
@@ -163,10 +158,7 @@ def invocations(drain: Drain, scale: Scale) -> list[Element]:
         without = f"; {counted(unknown, 'receipt')} not in the file" if unknown else ""
         return [lane("Invocations", drawn, f"{len(drain.invocations)}, the last: {drain.ending}{without}")]
     many = len(drain.invocations) > 1
-    return [
-        _invocation(invocation, f"Invocation {number}" if many else "Invocation", scale)
-        for number, invocation in enumerate(drain.invocations, 1)
-    ]
+    return [_invocation(each, f"Invocation {number}" if many else "Invocation", scale) for number, each in enumerate(drain.invocations, 1)]
 
 
 def _invocation(invocation: Invocation, name: str, scale: Scale) -> Element:
@@ -205,6 +197,4 @@ def curve(changes: list[tuple[int, int]], ended_ms: int, scale: Scale) -> Elemen
     places = [(scale.at(at) / 100 * CURVE, CURVE * (1 - height / most)) for at, height in heights]
     outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*places, (places[-1][0], CURVE), (places[0][0], CURVE)])
     drawn = element("polygon", class_="curve", points=outline)
-    return element(
-        "svg", drawn, class_="bar tall", role="img", viewBox=f"0 0 {CURVE} {CURVE}", preserveAspectRatio="none"
-    )
+    return element("svg", drawn, class_="bar tall", role="img", viewBox=f"0 0 {CURVE} {CURVE}", preserveAspectRatio="none")
