@@ -15,7 +15,6 @@ from receipt_timeline.page import page
 from receipt_timeline.receipt import read
 
 from . import receipts
-from .drawings.slack import channel
 from .drawings.way import way
 from .drawn import Page
 
@@ -52,10 +51,6 @@ def the_way() -> str:
     return way(drain)
 
 
-def messages() -> str:
-    return channel("a_drain_that_begins", "a_drain_that_lost_pods_shows_which_and_why")
-
-
 @cache
 def words_of(html: Callable[[], str]) -> str:
     """A sum over what a reader reads in it. Its looks may change without the picture being wrong."""
@@ -73,5 +68,4 @@ PICTURES = [
     Picture("timeline-storm.png", a_storm, height=1300),
     *_light_and_dark("way", the_way),
     Picture("way-phone.png", the_way, width=500),
-    *_light_and_dark("slack", messages, width=720),
 ]

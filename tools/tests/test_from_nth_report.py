@@ -32,19 +32,12 @@ class TheReport(unittest.TestCase):
         self.assertEqual(report, snapshot.read_text())
 
     def test_reads_well_for_each_sample(self) -> None:
-        for sample in ("queue", "imds", "kitchen-sink"):
+        for sample in ("imds", "kitchen-sink"):
             with self.subTest(sample=sample):
                 nth = installation(values.read((SAMPLES / f"{sample}.yaml").read_text()))
                 with mock.patch.multiple("message_preview.command", program=lambda: "it", rendered=lambda *_: ("", "")):
                     report = render(convert(nth, LATER), 100, everything=True)
                 self.assert_as_before(sample, report)
-
-    def test_reads_well_for_a_version_that_has_little_of_it(self) -> None:
-        nth = installation(
-            {"enableSqsTerminationDraining": True, "cordonOnly": True, "taintNode": True, "logLevel": "debug"}
-        )
-        has = {name: LATER[name] for name in ("CordonOn", "NodeEvents")}
-        self.assert_as_before("an-early-version", render(convert(nth, has, "prod"), 100))
 
     def test_wraps_what_is_explained_and_leaves_commands_whole(self) -> None:
         nth = installation({"webhookURLSecretName": "nth-slack"})

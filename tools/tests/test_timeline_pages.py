@@ -60,24 +60,27 @@ def several_notices() -> list[Json]:
     return [later, failed, receipts.ignored(), unread("r-8"), unread("r-9")]
 
 
+# Between them they have every shape, lane and fate; the others are drawn and checked for their marks only.
+REVIEWED = ("lost", "hook-of-forty-minutes", "maintenance", "several-notices")
 PAGES: dict[str, list[Json]] = {
-    "drained": [receipts.drained()],
     "lost": [receipts.lost()],
+    "hook-of-forty-minutes": receipts.hook_of_forty_minutes(),
+    "maintenance": receipts.maintenance_two_weeks_ahead(),
+    "several-notices": several_notices(),
+    "drained": [receipts.drained()],
     "without-times": [without_times()],
     "dry-run": [receipts.dry_run()],
     "ignored": [receipts.ignored()],
     "unread": [unread("r-8")],
-    "hook-of-forty-minutes": receipts.hook_of_forty_minutes(),
     "its-last-invocation": receipts.hook_of_forty_minutes()[-1:],
-    "maintenance": receipts.maintenance_two_weeks_ahead(),
-    "several-notices": several_notices(),
     "far-apart": receipts.storm(2, apart_ms=3_600_000),
 }
 
 
 class APage(unittest.TestCase):
     def test_page_is_as_reviewed(self) -> None:
-        for name, documents in PAGES.items():
+        for name in REVIEWED:
+            documents = PAGES[name]
             file, now = SNAPSHOTS / f"{name}.html", as_reviewed(html(*documents))
             if os.environ.get("UPDATE"):
                 file.write_text(now)

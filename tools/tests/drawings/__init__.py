@@ -1,4 +1,4 @@
-"""What is drawn for a page and by no tool: the way of a notice, a message."""
+"""What is drawn for a page and by no tool: the way of a notice."""
 
 from __future__ import annotations
 
