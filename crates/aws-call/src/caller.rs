@@ -23,7 +23,7 @@ use crate::error::CallError;
 use crate::refusal;
 use crate::service::Service;
 
-/// How long one attempt may take. AWS answers such a call in milliseconds.
+/// Timeout of one attempt. AWS answers in milliseconds.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
 pub type Failed = SdkError<ErrorMetadata, HttpResponse>;
@@ -41,17 +41,17 @@ pub struct Call<'a> {
     pub service: Service,
     /// The action, as IAM writes it: `sns:Publish`.
     pub action: &'static str,
-    /// Another Region than the function's.
+    /// Region of the call, if not the function's.
     pub region: Option<&'a str>,
     pub method: &'static str,
-    /// Without anything that would have to be encoded.
+    /// Path without characters that need percent-encoding.
     pub path: &'a str,
     pub headers: Vec<(&'static str, &'a str)>,
     pub body: &'a str,
 }
 
 impl<'a> Call<'a> {
-    /// One of a JSON service, where `target` names the operation: `AmazonSSM.GetParameter`.
+    /// Call of a JSON service. `target` names the operation: `AmazonSSM.GetParameter`.
     #[must_use]
     pub fn json(service: Service, action: &'static str, target: &'a str, body: &'a str) -> Self {
         let headers = vec![("content-type", "application/x-amz-json-1.1"), ("x-amz-target", target)];
@@ -60,7 +60,7 @@ impl<'a> Call<'a> {
 }
 
 impl Caller {
-    /// One that uses what the SDK's clients use. Fails if the configuration lacks something.
+    /// Caller with the HTTP client, credentials and Region of the SDK's clients. Fails if the configuration lacks one.
     pub fn new(aws: &SdkConfig) -> Result<Self, &'static str> {
         Ok(Self {
             aws: Arc::new(aws.clone()),
@@ -70,7 +70,7 @@ impl Caller {
         })
     }
 
-    /// Makes a call. Answers the body.
+    /// Makes a call and returns the response body.
     pub async fn call(&self, call: &Call<'_>) -> Result<Vec<u8>, CallError> {
         self.attempt(call).await.map_err(|failed| CallError::new(call.action, failed))
     }
@@ -80,7 +80,7 @@ impl Caller {
         serde_json::from_slice(&answer).map_err(|error| CallError::unanswered(call.action, error))
     }
 
-    /// Makes a call, and keeps the failure as it came.
+    /// Makes a call and returns the SDK's own error on failure.
     pub async fn attempt(&self, call: &Call<'_>) -> Result<Vec<u8>, Failed> {
         let attempt = async {
             let credentials = self.credentials.provide_credentials().await.map_err(SdkError::construction_failure)?;
@@ -98,7 +98,7 @@ impl Caller {
         }
     }
 
-    /// The endpoint that the configuration names for the service, as in `AWS_ENDPOINT_URL_SNS`, else the Region's.
+    /// Endpoint from the configuration (`AWS_ENDPOINT_URL_SNS`), else the Region's.
     fn endpoint(&self, service: Service, region: &str) -> String {
         let key = ServiceConfigKey::builder().service_id(service.id()).env("AWS_ENDPOINT_URL").profile("endpoint_url");
         let key = key.build().expect("it is complete");

@@ -1,4 +1,4 @@
-//! What went wrong with a call to AWS, told by what the caller can do about it.
+//! Failures of AWS calls, classified by the remedy.
 
 use std::error::Error;
 use std::fmt;
@@ -14,7 +14,7 @@ pub struct CallError {
     /// The action, as IAM writes it: `ec2:DescribeInstances`.
     pub action: &'static str,
     pub kind: CallErrorKind,
-    /// What AWS answered: its code and its message. Empty if no answer came.
+    /// Error code and message from AWS. Empty if no answer came.
     answer: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -23,9 +23,9 @@ pub struct CallError {
 pub enum CallErrorKind {
     Denied,
     Throttled,
-    /// No answer: DNS, TCP, TLS, a timeout, or something that is none.
+    /// No readable answer: DNS, TCP, TLS, a timeout or an unexpected body.
     Unreachable,
-    /// AWS has a fault of its own (5xx).
+    /// Internal error at AWS (5xx).
     Broken,
     Refused,
 }
@@ -77,7 +77,7 @@ impl CallError {
                 let code = answer.code().unwrap_or("no error code");
                 Self::answered(action, code, answer.message().unwrap_or("no message"), status)
             }
-            // Nothing came, or a success that cannot be read: it is of something else on the way.
+            // No answer, or an unreadable success that a proxy sent.
             None => Self::unanswered(action, error),
         }
     }
@@ -93,7 +93,7 @@ impl CallError {
         self.answer.strip_prefix(code).is_some_and(|rest| rest.starts_with(':'))
     }
 
-    /// Sorts an answer by its code and, if it came with one of its own, its status.
+    /// Error answer, classified by its code and its HTTP status if known.
     #[must_use]
     pub fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
         let kind = kind_of(code, status.unwrap_or_default());
@@ -115,7 +115,7 @@ fn kind_of(code: &str, status: u16) -> CallErrorKind {
         | "SlowDown"
         | "RequestThrottled"
         | "TooManyRequestsException" => CallErrorKind::Throttled,
-        // A conflict is with another change to the same thing, which ends.
+        // Conflicts are transient: the other change to the resource ends.
         "InternalFailure" | "InternalException" | "ConflictException" | "ResourceConflictException" => {
             CallErrorKind::Broken
         }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_denied_call_names_the_permission_that_is_missing() {
+    fn denied_call_names_the_missing_permission() {
         let denied = CallError::answered("ec2:DescribeInstances", "UnauthorizedOperation", "why", Some(403));
         assert_eq!(
             denied.to_string(),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_told_from_what_somebody_has_to_fix() {
+    fn throttles_conflicts_and_5xx_are_transient() {
         let transient =
             |code, status| CallError::answered("ec2:DescribeInstances", code, "why", Some(status)).is_transient();
         assert!(

@@ -1,13 +1,13 @@
-//! Calls to AWS without a client of the SDK: signed here, and sent by the HTTP client that the SDK's clients have.
+//! AWS calls without an SDK client: signed here and sent by the SDK's HTTP client.
 //!
-//! docs/contributing/decisions/0014 says which services are called so, and why. A call is one attempt: `spillway-retry` makes several.
+//! docs/contributing/decisions/0014 lists these services and the reason. A call is one attempt: `spillway-retry` repeats calls.
 //!
 //! # Layout
-//! * `partition`: the domain of a Region's endpoints
-//! * `service`: the services that are called by hand, and their endpoints
+//! * `partition`: domain of a Region's endpoints
+//! * `service`: services and their endpoints
 //! * `caller`: signs a call, sends it and reads the answer
-//! * `refusal`: what AWS says when it refuses a call
-//! * `error`: what the caller of any call to AWS can do about its failure
+//! * `refusal`: error code and message of a refused call
+//! * `error`: failures of any AWS call, classified by the remedy
 
 mod caller;
 mod error;

@@ -1,7 +1,6 @@
 //! The domain of a Region's endpoints, which its partition decides.
 
-/// What a Region's name begins with, and the domain; the others are in `amazonaws.com`. As the SDK has them
-/// (`endpoint_lib.rs` of each of its clients).
+/// Prefix of the Region's name and domain of each partition other than `amazonaws.com` (`endpoint_lib.rs` of each SDK client).
 const DOMAINS: [(&str, &str); 6] = [
     ("cn-", "amazonaws.com.cn"),
     ("eusc-", "amazonaws.eu"),

@@ -1,4 +1,4 @@
-//! What AWS says when it refuses a call. Each protocol has its own place for the code and the message:
+//! Error code and message of a refused call. Their place depends on the protocol:
 //!
 //! * JSON: the header `x-amzn-errortype` or the field `__type`; the field `message` or `Message`
 //! * XML (SNS): the elements `Code` and `Message`
@@ -7,8 +7,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::error::ErrorMetadata;
 use serde_json::Value;
 
-/// The code and the message, as far as there are any. Of the message only the first line: when a signature is wrong, the
-/// whole request follows, with the session's token.
+/// Code and first line of the message, if present. After a wrong signature the other lines contain the request with the
+/// session token.
 pub(crate) fn read(response: &HttpResponse) -> ErrorMetadata {
     let body = String::from_utf8_lossy(response.body().bytes().unwrap_or_default());
     let header = response.headers().get("x-amzn-errortype").map(str::to_owned);
@@ -29,13 +29,13 @@ pub(crate) fn read(response: &HttpResponse) -> ErrorMetadata {
     refusal.build()
 }
 
-/// The code without the namespace before it and the URL behind it.
+/// Code without its namespace prefix and URL suffix.
 fn bare(code: &str) -> &str {
     let code = code.split(':').next().unwrap_or_default();
     code.rsplit('#').next().unwrap_or_default()
 }
 
-/// The text of the first such element.
+/// Text of the first element with this name.
 fn element(xml: &str, name: &str) -> Option<String> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     rest.split_once('<').map(|(text, _)| text.to_owned())
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_and_the_message_are_found_in_each_protocol() {
+    fn code_and_message_are_found_in_each_protocol() {
         let header = Some("AccessDeniedException:http://internal.amazon.com/coral/");
         assert_eq!(read_from(header, r#"{"Message":"no"}"#), "AccessDeniedException: no");
         let json = r#"{"__type":"com.amazon.coral#ParameterNotFound","message":"no"}"#;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_told_without_the_request_that_follows_it() {
+    fn message_is_cut_before_the_echoed_request() {
         let json =
             r#"{"__type":"InvalidSignatureException","message":"It does not match.\n\nx-amz-security-token:abc"}"#;
         assert_eq!(read_from(None, json), "InvalidSignatureException: It does not match.");

@@ -12,7 +12,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// The SDK's id, which makes the name of a variable: `AWS_ENDPOINT_URL_SECRETS_MANAGER`.
+    /// Service id of the SDK, part of the variable `AWS_ENDPOINT_URL_SECRETS_MANAGER`.
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::Lambda => "Lambda",
@@ -34,7 +34,7 @@ impl Service {
     }
 
     pub(crate) fn endpoint(self, region: &str, fips: bool) -> String {
-        // In GovCloud these have one endpoint each. It is a FIPS endpoint, and is not called so.
+        // In GovCloud these services have one endpoint, a FIPS endpoint without `-fips` in its name.
         let is_fips_anyway = region.starts_with("us-gov-") && matches!(self, Self::Sns | Self::Sqs | Self::Ssm);
         let fips = if fips && !is_fips_anyway { "-fips" } else { "" };
         format!("https://{}{fips}.{region}.{}", self.name(), dns_suffix(region))
@@ -52,9 +52,9 @@ mod tests {
         assert_eq!(Service::Lambda.endpoint("us-east-1", true), "https://lambda-fips.us-east-1.amazonaws.com");
     }
 
-    /// As the SDK's endpoint rules have them.
+    /// Expected values are from the SDK's endpoint rules.
     #[test]
-    fn a_fips_endpoint_is_named_so_where_there_is_another() {
+    fn fips_suffix_is_used_where_there_is_another_endpoint() {
         assert_eq!(Service::Sns.endpoint("us-east-2", true), "https://sns-fips.us-east-2.amazonaws.com");
         for (service, expected) in [
             (Service::Sns, "https://sns.us-gov-west-1.amazonaws.com"),

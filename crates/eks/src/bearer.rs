@@ -1,4 +1,4 @@
-//! Puts the bearer token on every request, and a new one before the old one grows too old.
+//! Adds the bearer token to every request and renews the token before it expires.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -14,12 +14,11 @@ use tower::{BoxError, Service};
 
 use crate::token::{self, TokenError};
 
-/// A token is replaced at this age: well before [`token::LIFETIME`], so that neither a slow
-/// request nor a clock that is minutes off meets its end.
+/// Age at which a token is replaced. The margin to [`token::LIFETIME`] allows for slow requests and clocks that are minutes off.
 const REPLACE_AT_AGE: Duration = Duration::from_mins(10);
 const _: () = assert!(REPLACE_AT_AGE.as_secs() < token::LIFETIME.as_secs());
 
-/// Signs tokens for one cluster and keeps the last one.
+/// Signs tokens for one cluster and caches the last one.
 #[derive(Debug)]
 pub(crate) struct Signer {
     cluster: ClusterName,
@@ -39,8 +38,7 @@ impl Signer {
         Self { cluster, region, credentials, current: Mutex::new(None) }
     }
 
-    /// The header as of `now`. The wall clock decides, not a monotonic one: the latter stands
-    /// still while Lambda has the process frozen.
+    /// Header at `now`. Uses the wall clock: a monotonic clock stops while Lambda freezes the process.
     fn header(&self, now: SystemTime) -> Result<HeaderValue, TokenError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh =
@@ -56,7 +54,7 @@ impl Signer {
         Ok(header)
     }
 
-    /// Forgets a token that the API server refused, so that the next request signs a new one.
+    /// Drops a token that the API server refused. The next request signs a new one.
     fn refused(&self, header: &HeaderValue) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_some_and(|signed| signed.header == header) {
@@ -122,33 +120,26 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_used_again_until_it_is_ten_minutes_old() {
-        let signer = signer();
+    fn token_is_reused_for_ten_minutes_unless_refused() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
-        let first = signer.header(now).unwrap();
-        assert_eq!(signer.header(now + Duration::from_secs(599)).unwrap(), first);
-        assert_ne!(signer.header(now + Duration::from_secs(600)).unwrap(), first);
+        let later = |seconds| now + Duration::from_secs(seconds);
+        for (at, is_refused, is_reused) in [
+            (later(599), false, true),
+            (later(600), false, false),
+            (now - Duration::from_secs(1), false, false),
+            (later(1), true, false),
+        ] {
+            let signer = signer();
+            let first = signer.header(now).unwrap();
+            if is_refused {
+                signer.refused(&first);
+            }
+            assert_eq!(signer.header(at).unwrap() == first, is_reused, "{at:?}");
+        }
     }
 
     #[test]
-    fn a_clock_that_jumps_back_signs_a_new_token() {
-        let signer = signer();
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
-        let first = signer.header(now).unwrap();
-        assert_ne!(signer.header(now - Duration::from_secs(1)).unwrap(), first);
-    }
-
-    #[test]
-    fn a_refused_token_is_not_used_again() {
-        let signer = signer();
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
-        let first = signer.header(now).unwrap();
-        signer.refused(&first);
-        assert_ne!(signer.header(now + Duration::from_secs(1)).unwrap(), first);
-    }
-
-    #[test]
-    fn the_token_is_marked_so_that_no_log_prints_it() {
+    fn token_header_is_marked_as_sensitive() {
         let header = signer().header(SystemTime::now()).unwrap();
         assert_eq!(format!("{header:?}"), "Sensitive");
     }

@@ -1,7 +1,7 @@
-//! A Kubernetes client for one cluster.
+//! Kubernetes client for one cluster.
 //!
-//! A client lives for one invocation: Lambda freezes the process in between, and a connection
-//! that was cut meanwhile fails only when it is used.
+//! A client lives for one invocation: Lambda freezes the process between invocations, and a connection
+//! that was cut meanwhile fails at its next use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::clusters::Cluster;
 use crate::renewing::{Renewals, Renewing};
 use crate::transport::{ConnectError, is_certificate, is_connect, transport};
 
-/// A client for one cluster, over one connection. Unlike kube's client it can stand in what is `Debug`.
+/// Client for one cluster over one connection, with `Debug`.
 #[derive(Clone)]
 pub struct Connection {
     pub client: kube::Client,
@@ -25,8 +25,8 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// A client for `cluster` that signs its tokens with `credentials`, and has EKS asked again when
-/// no connection comes about. No request is made yet.
+/// Makes a client for `cluster` that signs tokens with `credentials` and renews the cluster's description after a failed
+/// connection. Sends no request.
 pub fn connect(
     cluster: &Cluster,
     renewals: &Renewals,
@@ -39,16 +39,16 @@ pub fn connect(
     Ok(Connection { client: kube::Client::new(service, "default") })
 }
 
-/// Why no connection came about. What we know of the cluster may then be out of date.
+/// Cause of a failed connection. The cached description of the cluster may be out of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionFailure {
-    /// Who answered could not show a certificate that the cluster's authority has signed for the endpoint.
+    /// The server's certificate is not signed by the cluster's authority for the endpoint.
     Certificate,
-    /// Nobody answered: DNS, TCP, or what remains of TLS.
+    /// No answer: DNS, TCP or another TLS error.
     Network,
 }
 
-/// Why no connection came about. `None`: one did, and something else is wrong.
+/// Returns the cause of a failed connection; `None` for an error on an established one.
 #[must_use]
 pub fn connection_failure(error: &kube::Error) -> Option<ConnectionFailure> {
     match error {
@@ -75,17 +75,15 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_is_no_url_is_named() {
-        let error = attempt("not a url", b"").err().unwrap();
-        assert_eq!(error.to_string(), "cluster prod has an endpoint that is no URL: not a url");
-    }
-
-    #[test]
-    fn an_authority_without_a_certificate_is_refused() {
-        let error = attempt("https://127.0.0.1", b"").err().unwrap();
-        assert_eq!(
-            error.to_string(),
-            "cluster prod has a certificate authority that cannot be read: it holds no certificate"
-        );
+    fn unusable_endpoint_or_authority_is_named() {
+        for (endpoint, sentence) in [
+            ("not a url", "cluster prod has an endpoint that is no URL: not a url"),
+            (
+                "https://127.0.0.1",
+                "cluster prod has a certificate authority that cannot be read: it holds no certificate",
+            ),
+        ] {
+            assert_eq!(attempt(endpoint, b"").err().unwrap().to_string(), sentence);
+        }
     }
 }

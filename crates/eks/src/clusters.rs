@@ -1,8 +1,7 @@
-//! A cluster's endpoint and certificate authority, asked of EKS once and remembered while the
-//! function is warm.
+//! Endpoint and certificate authority of each cluster, described by EKS once and cached while the function is warm.
 //!
-//! They change: EKS rotates certificate authorities, and an endpoint moves when a cluster is
-//! made again under its old name. So after a connection that did not come about, EKS alone is asked.
+//! EKS rotates certificate authorities, and a recreated cluster has a new endpoint. So after a failed connection only EKS'
+//! answer counts, not the cache.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -23,30 +22,30 @@ use tokio::time::sleep;
 use crate::remembered::{OtherNames, Remembered};
 
 const DESCRIBE: &str = "eks:DescribeCluster";
-/// What a connection needs to know of a cluster.
+/// Connection data of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
     pub name: ClusterName,
-    /// The `https` URL of its API server.
+    /// `https` URL of the API server.
     pub endpoint: String,
-    /// The PEM of its certificate authority: one certificate, or two during a rotation.
+    /// Certificate authority in PEM: one certificate, or two during a rotation.
     pub ca: Vec<u8>,
 }
 
-/// How long EKS may say nothing until Parameter Store is asked. Its usual answer takes a tenth of a second.
+/// Silence of EKS after which Parameter Store is read. EKS usually answers in 0.1 s.
 const EKS_ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, thiserror::Error)]
 pub enum DescribeError {
     #[error("cannot describe cluster {0}")]
     Call(ClusterName, #[source] Box<SdkError<DescribeClusterError>>),
-    /// The answer lacks what a connection needs: the cluster is being created or deleted.
+    /// The answer lacks a field that a connection needs: the cluster is being created or deleted.
     #[error("cluster {0} has no usable {1} yet")]
     Incomplete(ClusterName, &'static str),
 }
 
 impl DescribeError {
-    /// Whether EKS may know the cluster, and only cannot say it now.
+    /// Returns `true` if EKS may describe the cluster later.
     fn may_pass(&self) -> bool {
         let Self::Call(_, error) = self else { return false };
         let Some(answer) = error.as_service_error() else { return true };
@@ -64,13 +63,13 @@ pub struct Clusters {
 }
 
 impl Clusters {
-    /// Nothing is known yet, but what is `remembered` outside of the process.
+    /// Empty cache in front of EKS and of Parameter Store (`remembered`).
     #[must_use]
     pub fn new(eks: aws_sdk_eks::Client, remembered: Option<Remembered>) -> Self {
         Self { eks, remembered, known: Mutex::default() }
     }
 
-    /// The cluster by that name, from memory if it is there.
+    /// Returns the cluster, from the cache if present.
     pub async fn get(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
         if let Some(cluster) = self.known_as(name) {
             return Ok(cluster);
@@ -83,14 +82,14 @@ impl Clusters {
         Ok(cluster)
     }
 
-    /// The cluster as EKS describes it now, whatever is known of it. That stays known if EKS does not tell.
+    /// Describes the cluster anew. On failure the cached description stays.
     pub(crate) async fn renew(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
         let cluster = self.describe(name).await?;
         self.learn(&cluster);
         Ok(cluster)
     }
 
-    /// Writes a cluster that is known down for other processes.
+    /// Writes a cached cluster to Parameter Store for other processes.
     pub async fn remember(&self, name: &ClusterName) -> Result<(), CallError> {
         match (&self.remembered, self.known_as(name)) {
             (Some(remembered), Some(cluster)) => remembered.remember(&cluster).await,
@@ -98,7 +97,7 @@ impl Clusters {
         }
     }
 
-    /// Writes down which clusters there are, for processes that search all of them.
+    /// Writes the names of all clusters to Parameter Store, for searches over all clusters.
     pub async fn remember_names(&self, names: &[ClusterName], others: OtherNames) -> Result<(), CallError> {
         match &self.remembered {
             Some(remembered) => remembered.remember_names(names, others).await,
@@ -114,7 +113,7 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.name.clone(), cluster.clone());
     }
 
-    /// The names of the clusters that have been described or that a self-test has written down, in their order.
+    /// Returns the names of cached clusters and of those in Parameter Store, sorted.
     pub async fn known_or_remembered(&self) -> Vec<ClusterName> {
         let remembered = match &self.remembered {
             Some(remembered) => remembered.recall_all().await,
@@ -135,12 +134,12 @@ impl Clusters {
         Ok(names)
     }
 
-    /// Forgets a cluster, so that the next [`get`](Self::get) asks EKS.
+    /// Removes a cluster from the cache. The next [`get`](Self::get) describes it.
     pub fn forget(&self, name: &ClusterName) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
-    /// What EKS says; or what is remembered, if EKS has said nothing of use for a moment.
+    /// Describes the cluster; reads Parameter Store if EKS fails or stays silent for [`EKS_ANSWERS_WITHIN`].
     async fn described_or_recalled(
         &self,
         name: &ClusterName,
@@ -186,7 +185,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_known_clusters_are_in_the_order_of_their_names() {
+    async fn known_clusters_are_sorted_by_name() {
         let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
         let clusters = Clusters::new(aws_sdk_eks::Client::from_conf(config), None);
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"].map(ClusterName::new);

@@ -1,4 +1,4 @@
-//! Makes a connection: name, TCP and TLS, all within one time limit.
+//! Connects to an endpoint: DNS, TCP and TLS within one timeout.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -9,8 +9,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use tokio::time::timeout;
 use tower::{BoxError, Service};
 
-/// A handshake takes two round trips; five seconds are plenty across the world and still
-/// leave most of a two-minute notice.
+/// Timeout of a connection. A handshake takes two round trips, and a spot notice leaves two minutes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +24,7 @@ impl Connector {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);
-        // Shared out among the addresses that the name has, so that one that is dead does not use it up.
+        // Divided among the addresses of the name, so that a dead address does not use the whole timeout.
         http.set_connect_timeout(Some(CONNECT_TIMEOUT));
         Self(
             hyper_rustls::HttpsConnectorBuilder::new()

@@ -1,16 +1,15 @@
-//! Getting into an EKS cluster from outside it: who the cluster is ([`Clusters`]), the token
-//! that says who we are ([`token`]) and a Kubernetes client over one HTTP/2 connection
-//! ([`connect`]).
+//! Access to an EKS cluster from outside: endpoint and certificate authority ([`Clusters`]), bearer token ([`token`]) and a
+//! Kubernetes client over one HTTP/2 connection ([`connect`]).
 //!
 //! # Layout
-//! * `clusters`: `DescribeCluster`, remembered while the function is warm
-//! * `remembered`: Parameter Store, for when EKS does not answer
-//! * `token`: the presigned `GetCallerIdentity` that EKS takes as a bearer token
-//! * `bearer`: puts a fresh token on every request
-//! * `client`: a client for one cluster
-//! * `transport`: the one connection, and which errors mean that it was never made
-//! * `connector`: makes it, within a time limit
-//! * `renewing`: asks EKS again when no connection comes about
+//! * `clusters`: `DescribeCluster`, cached while the function is warm
+//! * `remembered`: copies in Parameter Store, used when EKS does not answer
+//! * `token`: presigned `GetCallerIdentity`, the bearer token of EKS
+//! * `bearer`: adds a valid token to every request
+//! * `client`: client for one cluster
+//! * `transport`: the connection, and the errors of one that was never made
+//! * `connector`: connects within a timeout
+//! * `renewing`: describes the cluster anew after a failed connection
 
 mod bearer;
 mod client;

@@ -1,9 +1,9 @@
-//! Where clusters are, kept in Parameter Store for the processes that EKS does not answer.
+//! Copies of cluster descriptions in Parameter Store, for processes that EKS does not answer.
 //!
-//! Each process that starts asks EKS about its cluster, and a storm of notices starts hundreds. EKS answers some ten of them a
-//! second. The self-test writes down what EKS says, and a process reads it when EKS throttles it or says nothing.
+//! Each new process describes its cluster, and a storm of notices starts hundreds of processes. EKS answers about ten calls
+//! a second. The self-test writes the copies; a process reads one when EKS throttles it or stays silent.
 //!
-//! One parameter has the names of all clusters: a search over all of them takes one call, and another for ten clusters each.
+//! One parameter has the names of all clusters. A search over all clusters takes one call, plus one for every ten clusters.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -40,7 +40,7 @@ pub struct Remembered {
     writing: Mutex<()>,
 }
 
-/// Names of clusters that a self-test has not looked at.
+/// Treatment of names of clusters that a self-test did not examine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherNames {
     Keep,
@@ -66,7 +66,7 @@ impl Remembered {
         }
     }
 
-    /// The cluster as a self-test has written it down. A parameter that cannot be read or used is logged.
+    /// Reads the copy that a self-test wrote. Logs a parameter that cannot be read or used.
     pub(crate) async fn recall(&self, name: &ClusterName) -> Option<Cluster> {
         let parameter = self.parameter(name);
         match self.get(&parameter).await {
@@ -78,7 +78,7 @@ impl Remembered {
         }
     }
 
-    /// All clusters that self-tests have written down.
+    /// Reads all copies that self-tests wrote.
     pub(crate) async fn recall_all(&self) -> Vec<Cluster> {
         match self.get_all().await {
             Ok(found) => found.iter().filter_map(|(name, text)| self.usable(name, text)).collect(),
@@ -93,23 +93,22 @@ impl Remembered {
         let unusable = |error: &Unusable| {
             let parameter = self.parameter(name);
             tracing::warn!(
-                "parameter {parameter} is not used: {error}. See who wrote it; the next self-test writes it again"
+                "parameter {parameter} is not used: {error}; find its writer in CloudTrail, the next self-test overwrites it"
             );
         };
         read(name, text, &self.region).inspect_err(unusable).ok()
     }
 
-    /// Writes a cluster down, if what stands there is not the same.
+    /// Writes the copy of a cluster, unless it is unchanged or unusable.
     pub(crate) async fn remember(&self, cluster: &Cluster) -> Result<(), CallError> {
         let (parameter, text) = (self.parameter(&cluster.name), text_of(cluster));
-        // What could not be used later is not written.
         if read(&cluster.name, &text, &self.region).is_err() || self.get(&parameter).await?.as_ref() == Some(&text) {
             return Ok(());
         }
         self.put(&parameter, &text).await
     }
 
-    /// Writes down which clusters there are. Names that do not fit are left out.
+    /// Writes the names of all clusters. Omits names that do not fit.
     pub(crate) async fn remember_names(&self, names: &[ClusterName], others: OtherNames) -> Result<(), CallError> {
         let before = self.names().await?;
         let kept = before.iter().filter(|_| others == OtherNames::Keep);
@@ -132,13 +131,13 @@ impl Remembered {
         Ok(text.split(',').filter(|name| !name.is_empty()).map(ClusterName::new).collect())
     }
 
-    /// What stands in the parameters of all clusters that are named.
+    /// Texts of the parameters of all listed clusters.
     async fn get_all(&self) -> Result<Vec<(ClusterName, String)>, CallError> {
         let mut found = Vec::new();
         for names in self.names().await?.chunks(NAMES_AT_ONCE) {
             let parameters: Vec<_> = names.iter().map(|name| self.parameter(name)).collect();
-            let asked = json!({ "Names": parameters }).to_string();
-            let call = Call::json(Service::Ssm, GET_SEVERAL, "AmazonSSM.GetParameters", &asked);
+            let body = json!({ "Names": parameters }).to_string();
+            let call = Call::json(Service::Ssm, GET_SEVERAL, "AmazonSSM.GetParameters", &body);
             let answer = self.caller.json(&call).await?;
             let there = answer["Parameters"].as_array().into_iter().flatten();
             found.extend(there.filter_map(|one| {
@@ -150,16 +149,16 @@ impl Remembered {
     }
 
     async fn put(&self, parameter: &str, text: &str) -> Result<(), CallError> {
-        let asked = json!({ "Name": parameter, "Value": text, "Type": "String", "Overwrite": true }).to_string();
+        let body = json!({ "Name": parameter, "Value": text, "Type": "String", "Overwrite": true }).to_string();
         let _writing = self.writing.lock().await;
-        let written = self.caller.json(&Call::json(Service::Ssm, PUT, "AmazonSSM.PutParameter", &asked)).await;
+        let written = self.caller.json(&Call::json(Service::Ssm, PUT, "AmazonSSM.PutParameter", &body)).await;
         sleep(WRITE_PAUSE).await;
         written.map(drop)
     }
 
     async fn get(&self, parameter: &str) -> Result<Option<String>, CallError> {
-        let asked = json!({ "Name": parameter }).to_string();
-        match self.caller.json(&Call::json(Service::Ssm, GET, "AmazonSSM.GetParameter", &asked)).await {
+        let body = json!({ "Name": parameter }).to_string();
+        match self.caller.json(&Call::json(Service::Ssm, GET, "AmazonSSM.GetParameter", &body)).await {
             Ok(answer) => Ok(answer["Parameter"]["Value"].as_str().map(str::to_owned)),
             Err(error) if error.has_code("ParameterNotFound") => Ok(None),
             Err(error) => Err(error),
@@ -191,15 +190,15 @@ fn read(name: &ClusterName, text: &str, region: &str) -> Result<Cluster, Unusabl
     Ok(Cluster { name: name.clone(), endpoint: endpoint.to_owned(), ca })
 }
 
-/// Whether it is an endpoint that only EKS gives to a cluster of the Region. A loopback address is accepted, because the test bed has
-/// its clusters there, and in Lambda only Lambda itself listens there.
+/// Returns `true` for an endpoint that only EKS assigns, in this Region. Loopback addresses are accepted for the test bed; in
+/// Lambda only Lambda itself listens there.
 fn is_of_eks(endpoint: &str, region: &str) -> bool {
     let Ok(url) = endpoint.parse::<http::Uri>() else { return false };
     let host = url.host().unwrap_or_default().to_ascii_lowercase();
     let dual_stack = if region.starts_with("cn-") { "amazonwebservices.com.cn" } else { "aws" };
     let ends = [
         format!(".{region}.eks.{}", dns_suffix(region)),
-        // Of an IPv6 cluster. A customer's API has a name below api.aws too, but not this one.
+        // IPv6 clusters. A customer's API has another name below api.aws.
         format!(".eks-cluster.{region}.api.{dual_stack}"),
     ];
     url.scheme_str() == Some("https")
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_is_read_as_it_was_written_down() {
+    fn written_cluster_is_read_back() {
         let prod = cluster("https://0A1B.gr7.eu-west-1.eks.amazonaws.com");
         assert_eq!(read(&prod.name, &text_of(&prod), "eu-west-1"), Ok(prod));
     }
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_endpoint_is_refused() {
+    fn forged_endpoint_is_refused() {
         for endpoint in [
             "https://evil.example",
             "https://0A1B.gr7.us-east-1.eks.amazonaws.com.evil.example",

@@ -1,6 +1,5 @@
-//! Asks EKS again when no connection comes about: the cluster may have another certificate
-//! authority or another endpoint by now. The request has failed, and does not wait for EKS; the first one
-//! after its answer goes the new way, if there is one.
+//! Describes the cluster anew after a failed connection: its certificate authority or its endpoint may have changed. The
+//! failed request does not wait for EKS. Requests after EKS' answer use the new endpoint.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,18 +16,17 @@ use tracing::Instrument as _;
 use crate::clusters::{Cluster, Clusters, DescribeError};
 use crate::transport::{ConnectError, Transport, is_connect};
 
-/// How long not to ask EKS again: this long at first, twice as long each time, and no longer than the longest. An API server that is
-/// down is connected to many times a second. In a storm one that is slow is so for hundreds of functions, and EKS answers some ten
-/// calls a second for all of them.
+/// First pause between two descriptions; it doubles up to [`LONGEST_PAUSE`]. Functions connect to a dead API server many
+/// times a second, and in a storm hundreds of functions share the ten calls a second that EKS answers.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// Asks EKS again, less and less often. Connections that are tried one after another share it.
+/// Renewed descriptions, with growing pauses. Shared by successive connections.
 #[derive(Debug, Clone)]
 pub struct Renewals {
     clusters: Arc<Clusters>,
-    /// Held while EKS is asked.
-    asked: Arc<tokio::sync::Mutex<Option<Asked>>>,
+    /// Last description. Held while EKS describes the cluster.
+    last: Arc<tokio::sync::Mutex<Option<Described>>>,
 }
 
 #[derive(Clone)]
@@ -45,7 +43,7 @@ struct Current {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Described {
     at: Instant,
     pause: Duration,
 }
@@ -63,7 +61,7 @@ enum RenewError {
 impl Renewals {
     #[must_use]
     pub fn new(clusters: Arc<Clusters>) -> Self {
-        Self { clusters, asked: Arc::default() }
+        Self { clusters, last: Arc::default() }
     }
 }
 
@@ -81,15 +79,14 @@ impl Renewing {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Has EKS asked, unless it is being asked or has been asked a moment ago, or requests go another way by now than the one that
-    /// `failed`. Nobody waits for it: an API server that was out of reach for a moment takes the next request, however long EKS
-    /// takes to say that it has not moved.
+    /// Describes the cluster in the background. Does nothing during a description, in the pause after one, or if the current
+    /// endpoint is not the one that `failed`.
     fn renew(&self, failed: &Cluster) {
-        let Ok(mut asked) = Arc::clone(&self.renewals.asked).try_lock_owned() else { return };
-        if self.current().cluster != *failed || asked.is_some_and(|asked| asked.at.elapsed() < asked.pause) {
+        let Ok(mut last) = Arc::clone(&self.renewals.last).try_lock_owned() else { return };
+        if self.current().cluster != *failed || last.is_some_and(|last| last.at.elapsed() < last.pause) {
             return;
         }
-        *asked = Some(Asked::after(*asked));
+        *last = Some(Described::after(*last));
         let (renewing, failed) = (self.clone(), failed.clone());
         let renewed = async move {
             match renewing.other_than(&failed).await {
@@ -97,15 +94,15 @@ impl Renewing {
                 Ok(None) => {}
                 Err(error) => {
                     let cluster = &failed.name;
-                    tracing::warn!(cluster.name = %cluster, error = %error, "cannot ask EKS about cluster {cluster} again");
+                    tracing::warn!(cluster.name = %cluster, error = %error, "cannot renew the description of cluster {cluster}; using the known endpoint");
                 }
             }
-            drop(asked);
+            drop(last);
         };
         tokio::spawn(renewed.in_current_span());
     }
 
-    /// The way that EKS shows now, if it is another. The old one keeps its connections: one may have come about meanwhile.
+    /// New endpoint of the cluster, if it changed. The old transport keeps its connections.
     async fn other_than(&self, known: &Cluster) -> Result<Option<Current>, RenewError> {
         let cluster = self.renewals.clusters.renew(&known.name).await?;
         if cluster == *known {
@@ -116,7 +113,7 @@ impl Renewing {
     }
 }
 
-impl Asked {
+impl Described {
     fn after(before: Option<Self>) -> Self {
         let pause = before.map_or(FIRST_PAUSE, |before| LONGEST_PAUSE.min(2 * before.pause));
         Self { at: Instant::now(), pause }
@@ -128,7 +125,7 @@ impl Service<Request<Body>> for Renewing {
     type Error = BoxError;
     type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
-    /// The transport is a pool, which is always ready.
+    /// Always ready: the transport is a pool.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
@@ -157,9 +154,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eks_is_asked_less_and_less_often() {
-        let pauses = std::iter::successors(Some(Asked::after(None)), |before| Some(Asked::after(Some(*before))));
-        let seconds: Vec<_> = pauses.take(6).map(|asked| asked.pause.as_secs()).collect();
+    fn pause_between_descriptions_doubles_up_to_16_s() {
+        let pauses =
+            std::iter::successors(Some(Described::after(None)), |before| Some(Described::after(Some(*before))));
+        let seconds: Vec<_> = pauses.take(6).map(|described| described.pause.as_secs()).collect();
         assert_eq!(seconds, [2, 4, 8, 16, 16, 16]);
     }
 }

@@ -1,8 +1,7 @@
-//! The way to one endpoint of a cluster: one HTTP/2 connection carries every request.
+//! Transport to one endpoint of a cluster: one HTTP/2 connection for all requests.
 //!
-//! kube's stock client asks for HTTP/1.1, so that each request in flight opens a TLS
-//! connection of its own (110 of them for a full node), and it answers 429 by retrying up to
-//! fifteen times by itself, which would hide a `PodDisruptionBudget`. Both are left out here.
+//! kube's own client negotiates HTTP/1.1, so that each concurrent request opens a TLS connection (110 for a full node). It
+//! also retries 429 up to fifteen times, which would hide a `PodDisruptionBudget`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use crate::bearer::{Bearer, Signer};
 use crate::clusters::Cluster;
 use crate::connector::Connector;
 
-/// HTTP/2 pings find a connection that has gone silent, which TCP would not for minutes.
+/// Interval of HTTP/2 pings. They detect a silent connection, which TCP does not for minutes.
 const PING_EVERY: Duration = Duration::from_secs(5);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -33,15 +32,15 @@ pub enum ConnectError {
         #[source]
         source: http::uri::InvalidUri,
     },
-    /// The certificate authority holds no certificate that we can read.
+    /// The certificate authority has no readable certificate.
     #[error("cluster {cluster} has a certificate authority that cannot be read: {why}")]
     Authority { cluster: String, why: String },
 }
 
-/// One connection to one endpoint, with a token on every request.
+/// Connection to one endpoint that adds a token to every request.
 pub(crate) type Transport = BaseUri<Bearer<legacy::Client<Connector, Body>>>;
 
-/// The way to the cluster as EKS describes it. No connection is made yet.
+/// Makes the transport to a cluster. Does not connect.
 pub(crate) fn transport(cluster: &Cluster, signer: Arc<Signer>) -> Result<Transport, ConnectError> {
     let endpoint = cluster.endpoint.parse::<http::Uri>().map_err(|source| ConnectError::Endpoint {
         cluster: cluster.name.to_string(),
@@ -50,8 +49,7 @@ pub(crate) fn transport(cluster: &Cluster, signer: Arc<Signer>) -> Result<Transp
     })?;
     let connection = legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
-        // One connection: without this, requests that start together open one each, because
-        // none of them knows yet that the server speaks HTTP/2.
+        // Without this, concurrent first requests open a connection each, before the server has negotiated HTTP/2.
         .http2_only(true)
         .http2_keep_alive_interval(PING_EVERY)
         .http2_keep_alive_timeout(PING_TIMEOUT)
@@ -92,7 +90,7 @@ pub(crate) fn is_certificate(error: &(dyn std::error::Error + 'static)) -> bool 
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return matches!(tls, rustls::Error::InvalidCertificate(_));
     }
-    // An I/O error keeps what it was made from to itself: its source is that one's source.
+    // `source` of an I/O error skips the inner error.
     let made_from = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
     made_from.is_some_and(|inner| is_certificate(inner)) || error.source().is_some_and(is_certificate)
 }

@@ -1,7 +1,6 @@
 //! Configuration of every AWS client: the variables of Lambda's environment, one TLS stack, our timeouts.
 //!
-//! The SDK's loader is not used. It also reads profiles, the instance's metadata, a container's and STS, which a function does
-//! not have, and brings 28 crates.
+//! The SDK's loader is not used: it also reads profiles, instance and container metadata and STS, and adds 28 crates.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,16 +17,16 @@ use aws_types::SdkConfig;
 use aws_types::region::Region;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
-/// No call may hang: a healthy one takes milliseconds, and the SDK makes up to three attempts.
+/// Timeout of one attempt. A healthy call takes milliseconds, and the SDK makes up to three attempts.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 
-/// The connections that all clients of a configuration share.
+/// Connections shared by all clients of a configuration.
 ///
-/// Lambda freezes the process between two invocations, for an hour or more, and its clock with it. Meanwhile a firewall on the way
-/// may forget an idle connection and drop what is sent on it. The pool takes such a connection for a fresh one, and the first call
-/// of a notice would wait for [`ATTEMPT_TIMEOUT`]. So each invocation begins with none. That costs a warm one a handshake for each
-/// service that it calls; one of them, EC2's, comes before the claim (`scenarios/thawed.rs` counts).
+/// Lambda freezes the process and its clock between two invocations, for an hour or more. Meanwhile a firewall may forget an
+/// idle connection and drop its packets. The pool would reuse such a connection, and the first call of a notice would wait for
+/// [`ATTEMPT_TIMEOUT`]. So each invocation begins without connections. A warm invocation pays a handshake for each service;
+/// EC2's comes before the claim (`scenarios/thawed.rs` counts).
 #[derive(Debug, Clone)]
 pub struct Connections(Arc<Mutex<SharedHttpClient>>);
 
@@ -37,8 +36,7 @@ impl Connections {
         Self(Arc::new(Mutex::new(no_connections())))
     }
 
-    /// Leaves those that there are to whoever still uses them. Each call from now on has a new one, or one that is made
-    /// after now.
+    /// Replaces the pool. Calls in progress keep their connections; later calls make new ones.
     pub fn renew(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = no_connections();
     }
@@ -64,7 +62,7 @@ fn no_connections() -> SharedHttpClient {
         .build_https()
 }
 
-/// Configuration by the environment's variables, or the name of the variable that is missing.
+/// Reads the configuration from environment variables. Fails with the name of a missing variable.
 pub fn configuration(connections: &Connections) -> Result<SdkConfig, String> {
     by_variables(std::env::vars(), connections)
 }
@@ -103,7 +101,7 @@ pub fn timeouts() -> TimeoutConfig {
 struct Endpoints(BTreeMap<String, String>);
 
 impl Endpoints {
-    /// The endpoints among the variables, which also hold secrets.
+    /// Keeps only the endpoints: other variables hold secrets.
     fn of(mut variables: BTreeMap<String, String>) -> Self {
         variables.retain(|name, _| name.starts_with("AWS_ENDPOINT_URL"));
         Self(variables)

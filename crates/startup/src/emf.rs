@@ -23,27 +23,26 @@ impl Unit {
     }
 }
 
-/// The namespace of all metrics: alarms, dashboard and queries count on it.
+/// Namespace of all metrics, used by alarms, dashboard and queries.
 const NAMESPACE: &str = "Spillway";
 
-/// The dimension that every metric has, so that the stacks of an account share no alarm.
+/// Dimension of every metric. It separates the alarms of several stacks in an account.
 const STACK: &str = "Stack";
 
-/// Some of a line's metrics, told once more by further dimensions. Each combination is a metric of its own, and is paid for.
+/// Metrics that are repeated with further dimensions. CloudWatch charges for each combination.
 #[derive(Debug, Default)]
 pub struct Breakdown<'a> {
     pub dimensions: &'a [(&'static str, Value)],
     pub metrics: &'a [&'static str],
 }
 
-/// The line. Each metric is told by its stack, and those of the breakdown once more by the stack and the breakdown's
-/// dimensions.
+/// Builds the log line. Each metric has the dimension stack; those of the breakdown are repeated with its dimensions.
 #[must_use]
 pub fn line(stack: &str, metrics: &[Metric<Value>], breakdown: &Breakdown<'_>, now: Timestamp) -> String {
-    let directive = |dimensions: &[&str], is_told: &dyn Fn(&str) -> bool| {
-        let told = metrics.iter().filter(|(name, ..)| is_told(name));
-        let told: Vec<_> = told.map(|(name, unit, _)| json!({"Name": name, "Unit": unit.as_str()})).collect();
-        json!({"Namespace": NAMESPACE, "Dimensions": [dimensions], "Metrics": told})
+    let directive = |dimensions: &[&str], includes: &dyn Fn(&str) -> bool| {
+        let included = metrics.iter().filter(|(name, ..)| includes(name));
+        let included: Vec<_> = included.map(|(name, unit, _)| json!({"Name": name, "Unit": unit.as_str()})).collect();
+        json!({"Namespace": NAMESPACE, "Dimensions": [dimensions], "Metrics": included})
     };
     let mut directives = vec![directive(&[STACK], &|_| true)];
     if !breakdown.metrics.is_empty() {

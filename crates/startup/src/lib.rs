@@ -1,9 +1,9 @@
-//! What every function starts with.
+//! Start of every function.
 //!
 //! # Layout
-//! * `aws`: what every AWS client is made with
-//! * `logs`: the log's lines
-//! * `emf`: metrics, as a line of the log
+//! * `aws`: configuration of AWS clients
+//! * `logs`: log lines
+//! * `emf`: metrics as log lines
 
 pub mod aws;
 pub mod emf;

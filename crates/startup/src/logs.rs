@@ -1,8 +1,7 @@
-//! Log lines: JSON on stdout with the timestamp and level that Lambda filters by.
+//! Log lines: JSON on stdout with the timestamp and level by which Lambda filters.
 //!
-//! A line says in `span` whose it is: the fields of the span in which it was written, and the span's name. Only the innermost
-//! span is shown, so a function opens one span for each thing that it handles, and none within it. The span's level is ERROR:
-//! at INFO it would be missing where only warnings are logged.
+//! The field `span` has the name and the fields of the innermost span. A function opens one span for each event that it
+//! handles, and none within it. The span's level is ERROR: an INFO span would be missing where only warnings are logged.
 //!
 //! ```json
 //! {"timestamp": "…", "level": "INFO", "message": "…", "span": {"name": "notice", "instance.id": "i-0123456789abcdef0"}}
@@ -18,7 +17,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// An error and all its causes in one line, each said once: as a log line or a receipt tells it.
+/// Joins an error and its causes in one line, without repetition.
 #[must_use]
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -33,7 +32,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Lambda's name for the level chosen in `LoggingConfig`.
+/// Variable in which Lambda sets the level of `LoggingConfig`.
 const LEVEL: &str = "AWS_LAMBDA_LOG_LEVEL";
 
 const OUR_OWN: &str = "spillway";
@@ -42,7 +41,7 @@ pub fn start() {
     tracing_subscriber::registry().with(lines(std::io::stdout)).init();
 }
 
-/// Writes events as log lines: those of our own crates at the level that Lambda was given, other people's from `WARN` up.
+/// Writes log lines: those of Spillway's crates at the configured level, those of other crates from `WARN` up.
 pub fn lines<S>(writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -53,7 +52,7 @@ where
     layer.flatten_event(true).with_current_span(true).with_span_list(false).with_filter(targets)
 }
 
-/// `FATAL` is a level of Lambda's alone; errors are what comes nearest.
+/// Parses a level. `FATAL` exists only in Lambda; the nearest level is `ERROR`.
 fn level(name: Option<&str>) -> LevelFilter {
     match name {
         Some("FATAL") => LevelFilter::ERROR,
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_in_which_span_it_was_written() {
+    fn line_has_the_fields_of_its_span() {
         let mut file = tempfile::tempfile().unwrap();
         let log = tracing_subscriber::registry().with(lines(file.try_clone().unwrap()));
         tracing::subscriber::with_default(log, || {
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn lambdas_levels_are_understood() {
+    fn levels_of_lambda_are_parsed() {
         assert_eq!(level(None), LevelFilter::INFO);
         assert_eq!(level(Some("DEBUG")), LevelFilter::DEBUG);
         assert_eq!(level(Some("WARN")), LevelFilter::WARN);

@@ -1,4 +1,4 @@
-//! The drain function: a notice in, a drained node out. It wires and nothing else.
+//! Entry point of the drain function.
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Serialize;
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(service_fn(answer)).await
 }
 
-/// What the function answers: the receipt of a notice, or the report of a self-test.
+/// Answer of the function: the receipt of a notice or the report of a self-test.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Response {
@@ -42,7 +42,7 @@ async fn respond(context: &Context, event: LambdaEvent<Value>) -> Result<Respons
     if let Some(request) = spillway_doctor::request(&event.payload) {
         let report = spillway_doctor::examine(context, &request, &invocation).await;
         return match context.settings.wrong.clone() {
-            // The alarm on findings is not on yet in a new stack: a failed invocation sets off the alarm on drains.
+            // A new stack has no alarm on findings yet, but its alarm on drains counts failed invocations.
             Some(wrong) if request.ends_deployment => Err(Failure::Settings(wrong)),
             _ => Ok(Response::Report(report)),
         };

@@ -1,4 +1,4 @@
-//! What is sent, and what comes of each answer.
+//! Sent requests, and the result of each answer.
 
 use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::error::CallErrorKind;
 
-/// What an endpoint does with every request.
+/// Answer of an endpoint to every request.
 #[derive(Debug, Clone, Copy)]
 enum Endpoint {
     Answers(u16, &'static str),
@@ -22,16 +22,16 @@ enum Endpoint {
     Hangs,
 }
 
-/// Keeps the URL and the headers of each request.
+/// Keeps each request.
 #[derive(Debug, Clone)]
 struct Connector {
     endpoint: Endpoint,
-    asked: Arc<Mutex<Vec<HttpRequest>>>,
+    requests: Arc<Mutex<Vec<HttpRequest>>>,
 }
 
 impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        self.asked.lock().expect("unpoisoned").push(request);
+        self.requests.lock().expect("unpoisoned").push(request);
         match self.endpoint {
             Endpoint::Answers(status, body) => {
                 let status = StatusCode::try_from(status).expect("a status");
@@ -43,7 +43,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// The endpoint of Lambda is named, as by the environment.
+/// Configuration with an endpoint for Lambda.
 #[derive(Debug)]
 struct NamedLambda;
 
@@ -58,15 +58,15 @@ fn credentials() -> Credentials {
 }
 
 fn caller(endpoint: Endpoint) -> (Caller, Arc<Mutex<Vec<HttpRequest>>>) {
-    let asked = Arc::default();
-    let connector = SharedHttpConnector::new(Connector { endpoint, asked: Arc::clone(&asked) });
+    let requests = Arc::default();
+    let connector = SharedHttpConnector::new(Connector { endpoint, requests: Arc::clone(&requests) });
     let aws = SdkConfig::builder()
         .region(Region::new("eu-west-1"))
         .credentials_provider(SharedCredentialsProvider::new(credentials()))
         .http_client(http_client_fn(move |_, _| connector.clone()))
         .service_config(NamedLambda)
         .build();
-    (Caller::new(&aws).expect("a configuration"), asked)
+    (Caller::new(&aws).expect("a configuration"), requests)
 }
 
 fn invoke() -> Call<'static> {
@@ -81,19 +81,19 @@ fn invoke() -> Call<'static> {
     }
 }
 
-/// What comes of an endpoint's doing.
-async fn comes_of(endpoint: Endpoint) -> Result<Value, CallError> {
+/// Result of a call to an endpoint.
+async fn result_of(endpoint: Endpoint) -> Result<Value, CallError> {
     caller(endpoint).0.json(&invoke()).await
 }
 
 #[tokio::test]
-async fn a_call_is_sent_to_its_endpoint_as_it_was_signed() {
-    let (caller, asked) = caller(Endpoint::Answers(200, ""));
+async fn call_is_sent_to_its_endpoint_with_a_signature() {
+    let (caller, requests) = caller(Endpoint::Answers(200, ""));
     caller.call(&invoke()).await.expect("an answer");
     caller.call(&Call { service: Service::Sns, region: None, path: "/", ..invoke() }).await.expect("an answer");
 
-    let asked = asked.lock().expect("unpoisoned");
-    let [invoked, publish] = asked.as_slice() else { panic!("{asked:?}") };
+    let requests = requests.lock().expect("unpoisoned");
+    let [invoked, publish] = requests.as_slice() else { panic!("{requests:?}") };
     assert_eq!(
         (invoked.method(), invoked.uri()),
         ("POST", "https://lambda.example/2015-03-31/functions/drain/invocations")
@@ -109,7 +109,7 @@ async fn a_call_is_sent_to_its_endpoint_as_it_was_signed() {
 
 /// Computed once with botocore's `SigV4Auth` for the same instant and credentials.
 #[test]
-fn the_signature_is_the_one_that_botocore_makes() {
+fn signature_equals_that_of_botocore() {
     let now = UNIX_EPOCH + Duration::from_secs(1_795_230_720);
     let request = signed(&invoke(), "https://lambda.eu-central-1.amazonaws.com", "eu-central-1", credentials(), now);
     let request = request.expect("a request");
@@ -121,22 +121,22 @@ fn the_signature_is_the_one_that_botocore_makes() {
 }
 
 #[tokio::test]
-async fn what_aws_refuses_is_told_by_its_code() {
+async fn refused_call_has_code_and_kind() {
     let kind = |answer: Result<Value, CallError>| answer.expect_err("refused").kind;
     let denied =
-        comes_of(Endpoint::Answers(403, "<Error><Code>AccessDenied</Code><Message>no</Message></Error>")).await;
+        result_of(Endpoint::Answers(403, "<Error><Code>AccessDenied</Code><Message>no</Message></Error>")).await;
     assert_eq!(denied.as_ref().map_err(CallError::answer), Err("AccessDenied: no"));
     assert_eq!(kind(denied), CallErrorKind::Denied);
-    assert_eq!(kind(comes_of(Endpoint::Answers(404, "<Code>NotFound</Code>")).await), CallErrorKind::Refused);
-    assert_eq!(kind(comes_of(Endpoint::Answers(503, "<Code>SlowDown</Code>")).await), CallErrorKind::Throttled);
-    assert_eq!(kind(comes_of(Endpoint::Answers(500, "<html>")).await), CallErrorKind::Broken);
+    assert_eq!(kind(result_of(Endpoint::Answers(404, "<Code>NotFound</Code>")).await), CallErrorKind::Refused);
+    assert_eq!(kind(result_of(Endpoint::Answers(503, "<Code>SlowDown</Code>")).await), CallErrorKind::Throttled);
+    assert_eq!(kind(result_of(Endpoint::Answers(500, "<html>")).await), CallErrorKind::Broken);
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_an_answer_the_call_is_given_up_and_may_be_made_again() {
+async fn unanswered_call_is_transient() {
     let begin = Instant::now();
     for (endpoint, after) in [(Endpoint::Resets, 0), (Endpoint::Answers(200, "<html>"), 0), (Endpoint::Hangs, 5)] {
-        let error = comes_of(endpoint).await.expect_err("no answer");
+        let error = result_of(endpoint).await.expect_err("no answer");
         assert!(
             error.to_string().starts_with("lambda:InvokeFunction got no answer") && error.is_transient(),
             "{error}"
@@ -146,7 +146,7 @@ async fn without_an_answer_the_call_is_given_up_and_may_be_made_again() {
 }
 
 #[test]
-fn nobody_reads_the_credentials_in_a_debug_line() {
+fn debug_line_has_no_credentials() {
     let debug = format!("{:?}", caller(Endpoint::Hangs).0);
     assert!(!debug.contains("secret-key") && !debug.contains("session-token"), "{debug}");
 }

@@ -211,7 +211,7 @@ async fn eks_that_says_nothing_keeps_no_pod_of_a_cluster_that_was_out_of_reach_f
 
     let said = |text: &str| outcome.logs.iter().position(|line| line.contains(text));
     let not_connected = said("cannot connect to the API server").expect("it was out of reach");
-    let eks_given_up = said("cannot ask EKS about cluster").unwrap_or(usize::MAX);
+    let eks_given_up = said("cannot renew the description of cluster").unwrap_or(usize::MAX);
     assert!(not_connected < eks_given_up, "EKS was waited for: {outcome:#?}");
     assert_in_time(&mut stage, &outcome).await;
 }
