@@ -1,102 +1,175 @@
-//! Events that are not as AWS sends them, through the handler: the error type or the reason, and no call before it.
+//! Bad input: its error type or result, only the listed calls, and a drain by the next notice.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::tests::{event, invocation};
-use super::{Failure, handle};
-use crate::receipt::Ending;
+use super::tests::{OURS, event, handled, spot};
+use crate::receipt::Ending::{self, Continued, Done, Drained, Ignored};
+use crate::test_support::api_server::{NODE, NODE_PATH, list, node, pod, status, watched};
+use crate::test_support::aws::{described, instances, invoked, put_event};
 use crate::test_support::context::TestContext;
+use crate::test_support::script::{Expected, call};
 
-/// What becomes of an event: the sentence's part, after the error type of a failure.
-enum Becomes {
-    Failed(&'static str, &'static str),
-    Ignored(&'static str),
+/// Input, its calls and its result: an error type or an ending, and a part of the sentence.
+struct Row {
+    name: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    event: Value,
+    api: Vec<Expected>,
+    aws: Vec<Expected>,
+    becomes: Result<Ending, &'static str>,
+    sentence: &'static str,
 }
-use Becomes::{Failed, Ignored};
 
-/// A spot notice, changed.
-fn spot(change: impl FnOnce(&mut Map<String, Value>)) -> Value {
-    let mut spot = event("spot-interruption", "instance-id");
-    change(spot.as_object_mut().unwrap());
+/// Event that costs no call.
+fn no_call(name: &'static str, event: Value, becomes: Result<Ending, &'static str>, sentence: &'static str) -> Row {
+    Row { name, settings: &[], event, api: Vec::new(), aws: Vec::new(), becomes, sentence }
+}
+
+/// Spot notice that drains the node, with these pods and further calls to the API server.
+fn drained(name: &'static str, pods: &[Value], then: Vec<Expected>) -> Row {
+    let api = [claim().says(200, node()), call("GET /api/v1/pods").says(200, list("Pod", pods))];
+    let api = api.into_iter().chain(then).collect();
+    Row { api, aws: vec![described("running", &OURS)], ..no_call(name, spot(), Ok(Drained), "") }
+}
+
+fn claim() -> Expected {
+    call(format!("PATCH {NODE_PATH}"))
+}
+
+fn pods_watch(changes: &[Value]) -> Expected {
+    call("GET /api/v1/pods").with("watch=true").streams(changes)
+}
+
+/// Spot notice with another value.
+fn with(pointer: &str, value: Value) -> Value {
+    let mut spot = spot();
+    *spot.pointer_mut(pointer).unwrap() = value;
     spot
 }
 
-/// A scheduled maintenance of so many instances, of which none has an id.
-fn without_ids(count: usize) -> Value {
+/// Scheduled maintenance of these instances.
+fn maintenance(instances: impl Iterator<Item = String>) -> Value {
     let mut maintenance = event("health-scheduled-maintenance", "unused");
-    let entities: Vec<_> = (0..count).map(|n| json!({"entityValue": format!("no instance {n}")})).collect();
+    let entities: Vec<_> = instances.map(|id| json!({"entityValue": id, "status": "PENDING"})).collect();
+    maintenance["detail"]["startTime"] = json!("Thu, 1 Jan 1970 00:05:00 GMT");
     maintenance["detail"]["affectedEntities"] = json!(entities);
     maintenance
 }
 
-fn table() -> Vec<(&'static str, Value, Becomes)> {
-    let unreadable = |sentence| Failed("UnreadableNotice", sentence);
+fn events() -> Vec<Row> {
+    let id = "/detail/instance-id";
+    let mut timeless = spot();
+    timeless.as_object_mut().unwrap().remove("time");
     let twice =
         r#"{"instance-id": "i-0123456789abcdef0", "instance-id": "no instance", "instance-action": "terminate"}"#;
-    let twice: Value = serde_json::from_str(twice).unwrap();
+    let unreadable = Err("UnreadableNotice");
+    let ten_thousand = maintenance((0..10_000).map(|n| format!("i-{n:017x}")));
     vec![
-        ("no time", spot(|event| drop(event.remove("time"))), unreadable("at time: it is missing")),
-        (
-            "time ahead",
-            spot(|event| drop(event.insert("time".to_owned(), json!("1970-01-02T00:00:00Z")))),
-            Ignored("ahead of the function's clock"),
-        ),
-        (
-            "two days old",
-            spot(|event| drop(event.insert("time".to_owned(), json!("1969-12-30T00:00:00Z")))),
-            Ignored("AWS brings none of this kind so late"),
-        ),
-        (
-            "detail as a string",
-            spot(|event| drop(event.insert("detail".to_owned(), json!("i-0123456789abcdef0")))),
-            unreadable("at detail"),
-        ),
-        (
-            "a megabyte of detail",
-            spot(|event| event["detail"]["instance-id"] = json!("x".repeat(1 << 20))),
-            unreadable("at detail.instance-id"),
-        ),
-        (
-            "an id of 100 characters",
-            spot(|event| event["detail"]["instance-id"] = json!(format!("i-{}", "0".repeat(98)))),
-            unreadable("at detail.instance-id"),
-        ),
-        (
-            "an unknown detail-type",
-            spot(|event| drop(event.insert("detail-type".to_owned(), json!("EC2 Instance Teleportation")))),
-            Ignored("Spillway does not handle the notice"),
-        ),
-        (
-            "a key twice",
-            spot(|event| drop(event.insert("detail".to_owned(), twice))),
-            unreadable("at detail.instance-id"),
-        ),
-        ("one entity that is no instance", without_ids(1), Ignored("it names no instance")),
+        no_call("no time", timeless, unreadable, "at time: it is missing"),
+        no_call("ahead", with("/time", json!("1970-01-02T00:00:00Z")), Ok(Ignored), "ahead of the function's clock"),
+        no_call("two days old", with("/time", json!("1969-12-30T00:00:00Z")), Ok(Ignored), "none of this kind so late"),
+        no_call("detail as a string", with("/detail", json!("i-0123456789abcdef0")), unreadable, "at detail"),
+        no_call("a megabyte", with(id, json!("x".repeat(1 << 20))), unreadable, "at detail.instance-id"),
+        no_call("id of 100 characters", with(id, json!("i-".repeat(50))), unreadable, "at detail.instance-id"),
+        no_call("unknown type", with("/detail-type", json!("EC2 Teleportation")), Ok(Ignored), "does not handle"),
+        no_call("a key twice", with("/detail", serde_json::from_str(twice).unwrap()), unreadable, "at detail.instance"),
+        no_call("no instance", maintenance(["none".to_owned()].into_iter()), Ok(Ignored), "it names no instance"),
+        Row {
+            aws: vec![invoked().repeated()],
+            ..no_call("10,000 instances", ten_thousand, Ok(Continued), "1000; it names 9000 more")
+        },
+    ]
+}
+
+fn tags_and_names() -> Vec<Row> {
+    let colon = ("kubernetes.io/cluster/arn:aws:eks", "owned");
+    let odd_group = [OURS[0], ("aws:autoscaling:groupName", "a&amp;b&lt;c&gt;\u{2028}d")];
+    let dns_name = |name: &str| {
+        let (state, id) =
+            ("<instanceState><name>running</name></instanceState>", format!("<instanceId>{NODE}</instanceId>"));
+        let tag = "<tagSet><item><key>aws:eks:cluster-name</key><value>prod</value></item></tagSet>";
+        let name = format!("<privateDnsName>{name}</privateDnsName>");
+        vec![call("DescribeInstances").says(200, instances(&format!("<item>{id}{state}{name}{tag}</item>")))]
+    };
+    let on_node = |path: &str| call(format!("GET {path}")).says(200, node());
+    vec![
+        Row {
+            aws: vec![described("running", &[colon])],
+            ..no_call("cluster tag with a colon", spot(), Ok(Ignored), "EKS cluster")
+        },
+        Row {
+            aws: vec![described("running", &[colon, ("kubernetes.io/cluster/prod", "owned")])],
+            ..drained("cluster tag with a colon beside another", &[], vec![pods_watch(&[])])
+        },
+        Row { aws: dns_name("../namespaces/shop"), ..drained("DNS name with slashes", &[], vec![pods_watch(&[])]) },
+        Row { aws: dns_name("Not a name"), ..drained("DNS name with spaces", &[], vec![pods_watch(&[])]) },
+        Row { settings: &[("SPILLWAY_CLUSTERS", "")], ..drained("empty Clusters", &[], vec![pods_watch(&[])]) },
+        Row {
+            settings: &[("SPILLWAY_DRAIN_ON", "spot"), ("SPILLWAY_CORDON_ON", "maintenance")],
+            aws: vec![described("running", &odd_group)],
+            api: vec![on_node(NODE_PATH), claim().with(r"a\\u0026b\\u003cc\\u003e\\u2028d").says(200, node())],
+            ..no_call("group with & < > U+2028", maintenance([NODE.to_owned()].into_iter()), Ok(Done), "")
+        },
+    ]
+}
+
+fn objects() -> Vec<Row> {
+    let (mut nameless, mut without_uid) = (node(), pod("b"));
+    nameless["spec"].as_object_mut().unwrap().remove("providerID");
+    without_uid["metadata"].as_object_mut().unwrap().remove("uid");
+    let mut gone = pod("a");
+    gone["metadata"]["resourceVersion"] = json!("9");
+    let gone = || pods_watch(&[watched("DELETED", &gone)]);
+    let eviction = || call("POST /api/v1/namespaces/shop/pods/a/eviction");
+    let evicted = || eviction().says(201, json!({"kind": "Status", "status": "Success", "code": 201}));
+    let cause = json!({"reason": "DisruptionBudget", "message": "The disruption budget web needs 1 healthy pods"});
+    let blocked = json!({"kind": "Status", "code": 429, "details": {"causes": [cause]}});
+    let budget = json!({"metadata": {"name": "web", "namespace": "shop", "generation": 1, "resourceVersion": "7"},
+        "spec": {"selector": {"matchExpressions": [{"key": "app", "operator": "Resembles", "values": ["web"]}]}},
+        "status": {"disruptionsAllowed": 1, "observedGeneration": 1}});
+    let budgets = || call("GET /apis/policy/v1/namespaces/shop/poddisruptionbudgets");
+    let with_budget = vec![
+        eviction().says(429, blocked),
+        budgets().without("watch=true").says(200, list("PodDisruptionBudget", &[budget])).at_any_time(),
+        budgets().with("watch=true").perhaps(),
+        // Hangs, so that the pod is not gone before its second eviction.
+        call("GET /api/v1/pods").with("watch=true"),
+        evicted(),
+        gone(),
+    ];
+    vec![
+        Row {
+            api: vec![
+                claim().says(422, status(422, "Invalid", "nodes")),
+                call(format!("GET {NODE_PATH}")).says(200, &nameless),
+                call("GET /api/v1/nodes").says(200, list("Node", &[nameless])),
+            ],
+            aws: vec![described("running", &OURS)],
+            ..no_call("node without provider id", spot(), Ok(Ignored), "no node")
+        },
+        drained("pod without UID", &[without_uid, pod("a")], vec![evicted(), gone()]),
+        drained("budget with a broken selector", &[pod("a")], with_budget),
     ]
 }
 
 #[tokio::test(start_paused = true)]
-async fn bad_event_is_named_and_costs_no_call() {
-    for (name, event, becomes) in table() {
-        // A call that is not in the script fails the test.
-        let context = TestContext::new(&[], [], []);
-        let invocation = invocation(900, &event);
-        let answer = handle(&context, event, &invocation).await;
-        match (becomes, answer) {
-            (Failed(error_type, sentence), Err(failure)) => {
-                let text = Failure::text(&failure);
-                assert_eq!(failure.error_type(), error_type, "{name}: {text}");
-                assert!(text.contains(sentence) && text.len() < 1_000, "{name}: {text}");
-            }
-            (Ignored(sentence), Ok(receipt)) => {
-                assert_eq!(receipt.ending, Some(Ending::Ignored), "{name}");
-                assert!(
-                    receipt.reason.contains(sentence) && receipt.reason.len() < 1_000,
-                    "{name}: {}",
-                    receipt.reason
-                );
-            }
-            (_, answer) => panic!("{name}: {answer:?}"),
-        }
+async fn bad_input_is_named_and_the_next_notice_drains() {
+    for row in [events(), tags_and_names(), objects()].into_iter().flatten() {
+        let Row { name, settings, event, api, aws, becomes, sentence } = row;
+        let next = drained("next", &[], vec![pods_watch(&[])]);
+        let published = (0..2).map(|_| put_event().perhaps());
+        let context = TestContext::new(
+            settings,
+            api.into_iter().chain(next.api),
+            aws.into_iter().chain(next.aws).chain(published),
+        );
+        let (became, text) = match handled(&context, event).await {
+            Ok(receipt) => (Ok(receipt.ending.unwrap()), receipt.reason),
+            Err(failure) => (Err(failure.error_type()), failure.text()),
+        };
+        assert_eq!(became, becomes, "{name}: {text}");
+        assert!(text.contains(sentence) && text.len() < 1_000, "{name}: {text}");
+        let next = handled(&context, spot()).await;
+        assert!(next.is_ok_and(|receipt| receipt.ending == Some(Drained)), "after {name}");
     }
 }

@@ -8,6 +8,7 @@ use spillway_receipt::Receipt;
 use tokio::time::Instant;
 
 use super::handle;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::receipt::Ending;
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
@@ -17,9 +18,10 @@ use crate::test_support::aws::{
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
 
-const OURS: [(&str, &str); 2] = [("aws:eks:cluster-name", "prod"), ("aws:autoscaling:groupName", "my-asg")];
+pub(super) const OURS: [(&str, &str); 2] = [("aws:eks:cluster-name", "prod"), ("aws:autoscaling:groupName", "my-asg")];
+const CORDON_AT_TERMINATE: [(&str, &str); 2] = [("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "terminate")];
 
-/// A sample of that name, about the instance of the tests, sent when the clock began.
+/// Sample event about the instance of the tests, sent at the start of the clock.
 pub(super) fn event(name: &str, instance: &str) -> Value {
     let path = format!("{}/../../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let mut event: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -28,52 +30,58 @@ pub(super) fn event(name: &str, instance: &str) -> Value {
     event
 }
 
-/// An invocation of so many seconds, at home where the event is from.
-pub(super) fn invocation(seconds: i64, event: &Value) -> Invocation {
+pub(super) fn spot() -> Value {
+    event("spot-interruption", "instance-id")
+}
+
+fn terminate() -> Value {
+    event("terminate-lifecycle-action", "EC2InstanceId")
+}
+
+/// Handles an event in an invocation of 900 s.
+pub(super) async fn handled(context: &Context, event: Value) -> Result<Receipt, Failure> {
+    handled_within(900, context, event).await
+}
+
+/// Handles an event in an invocation of this many seconds, in the event's account and Region.
+async fn handled_within(seconds: i64, context: &Context, event: Value) -> Result<Receipt, Failure> {
     let part = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
     let end = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     let mut invocation = Invocation::until(end, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
     invocation.home = Home { account: part("account"), region: part("region") };
-    invocation
+    // Boxed: rustc limits the depth of nested futures.
+    Box::pin(handle(context, event, &invocation)).await
 }
 
 fn claim() -> Expected {
     call(format!("PATCH {NODE_PATH}"))
 }
 
+fn throttled() -> Expected {
+    let error = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
+    call("DescribeInstances").says(503, error).repeated()
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_node_whose_label_names_another_manager_is_decided_about_again() {
+async fn node_label_of_another_manager_changes_the_decision() {
     let mut karpenters = node();
     karpenters["metadata"]["labels"]["karpenter.sh/nodepool"] = json!("default");
     let api =
         [claim().says(422, status(422, "Invalid", "nodes")), call(format!("GET {NODE_PATH}")).says(200, karpenters)];
     let context = TestContext::new(&[], api, [described("running", &OURS)]);
-    let spot = event("spot-interruption", "instance-id");
-    let invocation = invocation(900, &spot);
-    let receipt = handle(&context, spot, &invocation).await.unwrap();
+    let receipt = handled(&context, spot()).await.unwrap();
     assert_eq!(receipt.ending, Some(Ending::Ignored));
     assert_eq!((receipt.managed_by, receipt.decision), (Some("karpenter".into()), Some("ignore".into())));
 }
 
 #[tokio::test(start_paused = true)]
 async fn wrong_setting_fails_each_notice_by_its_name_without_a_call() {
-    for (sample, instance) in [("spot-interruption", "instance-id"), ("terminate-lifecycle-action", "EC2InstanceId")] {
+    for notice in [spot(), terminate()] {
         let context = TestContext::new(&[("SPILLWAY_DRAIN_ON", "sport")], [], []);
-        let notice = event(sample, instance);
-        let failure = handle(&context, notice.clone(), &invocation(900, &notice)).await.unwrap_err();
+        let failure = handled(&context, notice).await.unwrap_err();
         assert_eq!(failure.error_type(), "WrongSettings");
         assert!(failure.text().contains("DrainOn is \"sport\""), "{}", failure.text());
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_event_that_cannot_be_read_is_a_failure_that_costs_no_call() {
-    let context = TestContext::new(&[], [], []);
-    let mut spot = event("spot-interruption", "instance-id");
-    spot["detail"]["instance-id"] = json!("no instance");
-    let invocation = invocation(900, &spot);
-    let failure = handle(&context, spot, &invocation).await.unwrap_err();
-    assert_eq!(failure.error_type(), "UnreadableNotice");
 }
 
 fn maintenance_at_00_11_30() -> Value {
@@ -83,23 +91,7 @@ fn maintenance_at_00_11_30() -> Value {
     maintenance
 }
 
-#[tokio::test(start_paused = true)]
-async fn maintenance_in_two_minutes_is_waited_for_without_a_schedule() {
-    let mut opted_out = node();
-    opted_out["metadata"]["labels"]["spillway/ignore"] = json!("");
-    // The pace looks at the node, and so does the claim.
-    let looks = [(); 2].map(|()| call(format!("GET {NODE_PATH}")).says(200, opted_out.clone()));
-    let lead = [("SPILLWAY_MAINTENANCE_LEAD_S", "600")];
-    let aws = [described("running", &OURS), scheduled_events("scheduled reboot")];
-    let context = TestContext::new(&lead, looks, aws);
-    let maintenance = maintenance_at_00_11_30();
-    let (invocation, began) = (invocation(900, &maintenance), Instant::now());
-    let receipt = handle(&context, maintenance, &invocation).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Ignored), "{}", receipt.reason);
-    assert_eq!(began.elapsed().as_secs(), 90);
-}
-
-/// EC2 is asked for the instance's events, and names one of 00:11:30.
+/// EC2 describes one scheduled event at 00:11:30.
 fn scheduled_events(description: &str) -> Expected {
     let event = format!(
         "<item><instanceEventId>e-1</instanceEventId><code>system-reboot</code><description>{description}</description>\
@@ -111,248 +103,169 @@ fn scheduled_events(description: &str) -> Expected {
         .says(200, format!("<DescribeInstanceStatusResponse>{answer}</DescribeInstanceStatusResponse>"))
 }
 
-/// Any request to the API server would fail the test.
+/// The node is opted out, so that the drain ends at the claim.
 #[tokio::test(start_paused = true)]
-async fn maintenance_called_off_during_the_sleep_drains_no_node() {
-    let lead = [("SPILLWAY_MAINTENANCE_LEAD_S", "600")];
-    let aws = [described("running", &OURS), scheduled_events("[Canceled] scheduled reboot")];
-    let context = TestContext::new(&lead, [], aws);
-    let maintenance = maintenance_at_00_11_30();
-    let invocation = invocation(900, &maintenance);
-    let receipt = handle(&context, maintenance, &invocation).await.unwrap();
-    assert_eq!((receipt.ending, receipt.node), (Some(Ending::Ignored), None), "{}", receipt.reason);
+async fn maintenance_in_two_minutes_is_slept_for_and_looked_up_again() {
+    let mut opted_out = node();
+    opted_out["metadata"]["labels"]["spillway/ignore"] = json!("");
+    for (description, requests) in [("scheduled reboot", 2), ("[Canceled] scheduled reboot", 0)] {
+        // The pace reads the node, then the claim.
+        let looks = (0..requests).map(|_| call(format!("GET {NODE_PATH}")).says(200, opted_out.clone()));
+        let aws = [described("running", &OURS), scheduled_events(description)];
+        let context = TestContext::new(&[("SPILLWAY_MAINTENANCE_LEAD_S", "600")], looks, aws);
+        let began = Instant::now();
+        let receipt = handled(&context, maintenance_at_00_11_30()).await.unwrap();
+        assert_eq!(receipt.ending, Some(Ending::Ignored), "{}", receipt.reason);
+        assert_eq!(began.elapsed().as_secs(), 90);
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn continuation_within_records_is_refused_without_a_call() {
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let payload = json!({"spillway-continuation": {"notice": terminate, "earlier": []}});
+    let payload = json!({"spillway-continuation": {"notice": terminate(), "earlier": []}});
     let body = json!({"due": "1970-01-01T00:00:00Z", "payload": payload}).to_string();
     let queue = "arn:aws:sqs:us-east-1:999999999999:theirs";
     for body in [body, payload.to_string()] {
         let context = TestContext::new(&[], [], []);
         let forged = json!({"Records": [{"receiptHandle": "handle", "body": body, "eventSourceARN": queue}]});
-        let invocation = invocation(900, &forged);
-        let failure = handle(&context, forged, &invocation).await.unwrap_err();
-        assert_eq!(failure.error_type(), "NotAnEvent");
+        assert_eq!(handled(&context, forged).await.unwrap_err().error_type(), "NotAnEvent");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_that_runs_and_that_ec2_does_not_describe_is_asked_about_by_an_undo_check() {
-    let throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
-    let aws = [
-        call("DescribeInstances").says(503, throttled).repeated(),
-        scheduled(&format!("{NODE}.instance-running.1")).with("spillway-undo-check"),
-    ];
+async fn running_instance_that_ec2_does_not_describe_is_checked_later() {
+    let aws = [throttled(), scheduled(&format!("{NODE}.instance-running.1")).with("spillway-undo-check")];
     let context = TestContext::new(&[], [], aws);
-    let running = event("state-change-running", "instance-id");
-    let invocation = invocation(900, &running);
-    let receipt = handle(&context, running, &invocation).await.unwrap();
+    let receipt = handled(&context, event("state-change-running", "instance-id")).await.unwrap();
     assert_eq!(receipt.ending, Some(Ending::Continued));
     assert!(receipt.reason.starts_with("AWS gave no answer about the instance"), "{}", receipt.reason);
 }
 
-/// Nor can the node be looked at in place of the claim.
-fn nobody_looks() -> Expected {
-    call(format!("GET {NODE_PATH}")).says(503, "busy").repeated().at_any_time()
-}
-
+/// Neither node nor hook is touched.
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_continued_when_the_invocation_is_over() {
-    let busy = claim().says(503, "busy").repeated();
-    let aws = [
-        hook_described(),
-        described("running", &OURS),
-        group_described(false),
-        heartbeat().at_any_time(),
-        invoked().at_any_time(),
-        heartbeat().at_any_time(),
-    ];
-    let context = TestContext::new(&[], [busy, nobody_looks()], aws);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(60, &terminate);
-    let receipt = handle(&context, terminate, &invocation).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Continued));
-}
-
-/// Neither the node nor the hook is touched: any call beyond these would fail the test.
-#[tokio::test(start_paused = true)]
-async fn a_notice_of_another_groups_hook_is_ignored_and_answers_none() {
+async fn foreign_hook_is_ignored_without_a_completion() {
     let of_another = [OURS[0], ("aws:autoscaling:groupName", "batch")];
-    for tags in [&of_another[..], &of_another[1..]] {
-        let context = TestContext::new(
-            &[("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")],
-            [],
-            [hook_described(), described("running", tags)],
-        );
-        let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-        let invocation = invocation(900, &terminate);
-        let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    let complete = ("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE");
+    let other_cluster = ("SPILLWAY_CLUSTERS", "stage");
+    let other_group = "group batch";
+    for (settings, tags, reason) in [
+        (&[complete][..], &of_another[..], other_group),
+        (&[complete][..], &of_another[1..], other_group),
+        (&[complete, other_cluster][..], &OURS[..], "cluster prod"),
+        (&[("SPILLWAY_DRY_RUN", "true"), other_cluster][..], &OURS[..], "cluster prod"),
+    ] {
+        // A dry run does not even describe the hook.
+        let hook = (!settings.contains(&("SPILLWAY_DRY_RUN", "true"))).then(hook_described);
+        let context = TestContext::new(settings, [], hook.into_iter().chain([described("running", tags)]));
+        let receipt = handled(&context, terminate()).await.unwrap();
         assert_eq!(receipt.ending, Some(Ending::Ignored));
-        assert!(receipt.reason.contains("group my-asg, and instance") && receipt.reason.contains("is of group batch"));
+        assert!(receipt.reason.contains(reason), "{}", receipt.reason);
     }
 }
 
-/// As above: `HooksWithoutNode` is not for whose cluster is known.
 #[tokio::test(start_paused = true)]
-async fn a_hook_of_a_cluster_that_is_left_to_others_gets_no_answer() {
-    let settings = [("SPILLWAY_CLUSTERS", "stage"), ("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")];
-    let context = TestContext::new(&settings, [], [hook_described(), described("running", &OURS)]);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(900, &terminate);
-    let receipt = handle(&context, terminate, &invocation).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Ignored));
-}
-
-#[tokio::test(start_paused = true)]
-async fn in_a_dry_run_nobody_asks_about_the_hook_or_holds_it() {
-    let settings = [("SPILLWAY_CLUSTERS", "stage"), ("SPILLWAY_DRY_RUN", "true")];
-    let context = TestContext::new(&settings, [], [described("running", &OURS)]);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(900, &terminate);
-    let receipt = handle(&context, terminate, &invocation).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Ignored));
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_fails_in_a_dry_run_is_left_to_no_later_invocation() {
-    let throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
-    let asked = call("DescribeInstances").says(503, throttled).repeated();
-    let context = TestContext::new(&[("SPILLWAY_DRY_RUN", "true")], [], [asked]);
-    let spot = event("spot-interruption", "instance-id");
-    let invocation = invocation(60, &spot);
-    let failure = handle(&context, spot, &invocation).await.unwrap_err();
+async fn failure_in_a_dry_run_is_not_continued() {
+    let context = TestContext::new(&[("SPILLWAY_DRY_RUN", "true")], [], [throttled()]);
+    let failure = handled_within(60, &context, spot()).await.unwrap_err();
     assert_eq!(failure.error_type(), "AwsThrottled");
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_an_instance_with_the_managed_tag_is_acted_on() {
+async fn managed_tag_selects_the_instances() {
     let settings =
         [("SPILLWAY_MANAGED_TAG", "team=shop"), ("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "spot")];
     for (team, ending) in [("shop", Ending::Done), ("kitchen", Ending::Ignored)] {
         let cordoned = (ending == Ending::Done).then(|| claim().says(200, node()));
         let context = TestContext::new(&settings, cordoned, [described("running", &[OURS[0], ("team", team)])]);
-        let spot = event("spot-interruption", "instance-id");
-        let invocation = invocation(900, &spot);
-        let receipt = handle(&context, spot, &invocation).await.unwrap();
+        let receipt = handled(&context, spot()).await.unwrap();
         assert_eq!(receipt.ending, Some(ending), "{}", receipt.reason);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_is_held_from_before_the_cordon() {
-    let settings = [("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "terminate")];
+async fn hook_is_held_before_the_cordon() {
     let aws =
         [hook_described(), described("running", &OURS), heartbeat().at_any_time(), completed("CONTINUE").at_any_time()];
-    let context = TestContext::new(&settings, [claim().says(200, node())], aws);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(900, &terminate);
-    let receipt = handle(&context, terminate, &invocation).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Done));
+    let context = TestContext::new(&CORDON_AT_TERMINATE, [claim().says(200, node())], aws);
+    assert_eq!(handled(&context, terminate()).await.unwrap().ending, Some(Ending::Done));
 }
 
-/// Any request to the API server would fail the test.
 #[tokio::test(start_paused = true)]
 async fn launch_hook_into_a_warm_pool_is_completed_at_once() {
     let answered = [heartbeat().perhaps(), completed("CONTINUE").at_any_time()];
     let aws = [hook_described(), described("running", &OURS)].into_iter().chain(answered);
     let context = TestContext::new(&[("SPILLWAY_LAUNCH", "ABANDON")], [], aws);
-    let launch = event("launch-into-warm-pool", "EC2InstanceId");
-    let invocation = invocation(900, &launch);
-    let receipt = handle(&context, launch, &invocation).await.unwrap();
+    let receipt = handled(&context, event("launch-into-warm-pool", "EC2InstanceId")).await.unwrap();
     assert_eq!((receipt.ending, receipt.decision), (Some(Ending::Ignored), Some("complete".into())));
     assert_eq!(receipt.hook.unwrap().result, Some(Continue));
 }
 
 #[tokio::test(start_paused = true)]
 async fn unknown_destination_of_a_hook_is_a_warning_without_a_call() {
-    let mut terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let (mut terminate, context) = (terminate(), TestContext::new(&[], [], []));
     terminate["detail"]["Destination"] = json!("Moon");
-    let context = TestContext::new(&[], [], []);
-    let invocation = invocation(900, &terminate);
-    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    let receipt = handled(&context, terminate).await.unwrap();
     assert_eq!((receipt.ending, receipt.warnings), (Some(Ending::Ignored), vec![receipt.reason]));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_notice_of_a_time_that_aws_gives_none_is_ignored_before_anything_is_asked() {
-    for time in ["1970-01-01T00:06:00Z", "1969-12-31T21:00:00Z"] {
-        let context = TestContext::new(&[], [], []);
-        let mut spot = event("spot-interruption", "instance-id");
-        spot["time"] = json!(time);
-        let invocation = invocation(900, &spot);
-        let receipt = handle(&context, spot, &invocation).await.unwrap();
-        assert_eq!(receipt.ending, Some(Ending::Ignored), "{time}");
-    }
-}
-
-/// Completing the hook would fail the test.
+/// The hook is not completed.
 #[tokio::test(start_paused = true)]
 async fn hook_is_held_while_ec2_is_silent_and_no_node_is_found() {
     let no_node = |path: &str| call(format!("GET {path}")).says(404, status(404, "NotFound", "nodes"));
     let api = [no_node(NODE_PATH), no_node(&format!("{NODE_PATH}.ec2.internal"))];
     let lists = [("csinodes", "CSINode", "/apis/storage.k8s.io/v1"), ("nodes", "Node", "/api/v1")];
     let empty = lists.map(|(path, kind, api)| call(format!("GET {api}/{path}")).says(200, list(kind, &[])));
-    let api = api.into_iter().chain(empty);
     let down = call("DescribeInstances").says(500, ec2_error("InternalError", "why")).repeated();
     let held = [heartbeat(), heartbeat(), invoked()].map(Expected::at_any_time);
     let aws = [down, hook_described()].into_iter().chain(held);
-    let context = TestContext::new(&[("SPILLWAY_CLUSTERS", "prod")], api, aws);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(100, &terminate);
-    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    let context = TestContext::new(&[("SPILLWAY_CLUSTERS", "prod")], api.into_iter().chain(empty), aws);
+    let receipt = handled_within(100, &context, terminate()).await.unwrap();
     assert_eq!(receipt.ending, Some(Ending::Continued), "{}", receipt.reason);
 }
 
-/// Auto Scaling never says how long the hook waits.
 #[tokio::test(start_paused = true)]
 async fn silent_auto_scaling_does_not_hold_up_the_claim() {
-    let (silent, cordon) = (call("DescribeLifecycleHooks").at_any_time(), claim().says(200, node()));
-    let settings = [("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "terminate")];
+    let silent = call("DescribeLifecycleHooks").at_any_time();
     let aws = [described("running", &OURS), silent, completed("CONTINUE").at_any_time()];
-    let (context, began) = (TestContext::new(&settings, [cordon], aws), Instant::now());
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(900, &terminate);
-    handle(&context, terminate, &invocation).await.unwrap();
+    let context = TestContext::new(&CORDON_AT_TERMINATE, [claim().says(200, node())], aws);
+    let began = Instant::now();
+    handled(&context, terminate()).await.unwrap();
     assert_eq!(began.elapsed().as_secs(), 0);
 }
 
-/// A hook's notice whose minute passes while the API server is busy, in an invocation of so many seconds; and what follows at AWS.
-async fn busy_to_the_end(
+/// Handles a hook's notice with a busy API server, in an invocation of this many seconds. `aws` are the calls at the end.
+async fn busy_to_the_end<const N: usize>(
     seconds: i64,
+    settings: &[(&str, &str)],
     is_kept: bool,
-    then: impl IntoIterator<Item = Expected>,
+    aws: [Expected; N],
 ) -> Result<Receipt, Failure> {
-    let busy = claim().says(503, "busy").repeated();
+    let node_is_unreadable = call(format!("GET {NODE_PATH}")).says(503, "busy").repeated().at_any_time();
     let described =
         [hook_described(), described("running", &OURS), group_described(is_kept), heartbeat().at_any_time()];
-    let aws = described.into_iter().chain(then);
-    let context = TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], [busy, nobody_looks()], aws);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(seconds, &terminate);
-    handle(&context, terminate, &invocation).await
+    let aws = described.into_iter().chain(aws.map(Expected::at_any_time));
+    let context = TestContext::new(settings, [claim().says(503, "busy").repeated(), node_is_unreadable], aws);
+    handled_within(seconds, &context, terminate()).await
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_notice_that_fails_when_its_time_is_up_answers_its_hook_all_the_same() {
-    for (is_kept, answer) in [(false, "CONTINUE"), (true, "ABANDON")] {
-        let failure = busy_to_the_end(900, is_kept, [completed(answer)]).await.unwrap_err();
+async fn transient_failure_is_continued_after_the_invocation() {
+    let receipt = busy_to_the_end(60, &[], false, [invoked(), heartbeat()]).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Continued));
+}
+
+/// The notice has a minute. A completion that AWS does not answer is left to a later invocation, a denied one to the timeout.
+#[tokio::test(start_paused = true)]
+async fn failed_notice_completes_its_hook_at_the_end_of_its_time() {
+    let minute = [("SPILLWAY_HOOK_MAX_WAIT_S", "60")];
+    let answer = |code, error| call("CompleteLifecycleAction").says(code, query_error(error, "no"));
+    for (is_kept, completion) in
+        [(false, completed("CONTINUE")), (true, completed("ABANDON")), (false, answer(403, "AccessDenied"))]
+    {
+        let failure = busy_to_the_end(900, &minute, is_kept, [completion]).await.unwrap_err();
         assert_eq!(failure.error_type(), "KubernetesRefused");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_answer_for_its_hook_that_aws_denies_is_left_to_no_later_invocation() {
-    let denied = call("CompleteLifecycleAction").says(403, query_error("AccessDenied", "no"));
-    let failure = busy_to_the_end(900, false, [denied]).await.unwrap_err();
-    assert_eq!(failure.error_type(), "KubernetesRefused");
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_answer_for_its_hook_that_aws_does_not_take_is_left_to_a_later_invocation() {
-    let broken = call("CompleteLifecycleAction").says(500, query_error("InternalFailure", "no")).repeated();
-    let then = [broken, invoked(), heartbeat(), heartbeat()].map(Expected::at_any_time);
-    let receipt = busy_to_the_end(100, false, then).await.unwrap();
+    let broken = answer(500, "InternalFailure").repeated();
+    let receipt = busy_to_the_end(100, &minute, false, [broken, invoked(), heartbeat(), heartbeat()]).await.unwrap();
     assert_eq!(receipt.ending, Some(Ending::Continued));
 }

@@ -1,4 +1,4 @@
-//! Finding the node of an instance: by the names that EKS gives nodes, then by the provider id.
+//! Lookup of an instance's node: by the usual names of EKS nodes, then by the provider id.
 
 use std::ops::ControlFlow;
 
@@ -12,10 +12,10 @@ use spillway_core::instance::Instance;
 
 use crate::kube::{ApiError, call, if_found, list};
 
-/// How many nodes the search looks at in one request: 17 KB each and more, most of it the names of its images.
+/// Nodes in one request of the search. A node has 17 KB or more, mostly names of images.
 const PAGE: u32 = 100;
 
-/// The instance's node, if it has one of the names that EKS gives nodes: a request for each.
+/// Finds the node by the usual names, with a request for each.
 pub(crate) async fn by_likely_names(nodes: &Api<Node>, instance: &Instance) -> Result<Option<Node>, ApiError> {
     for name in guesses(instance) {
         if let Some(node) = by_name(nodes, &name, instance).await? {
@@ -35,16 +35,27 @@ pub(crate) async fn find(nodes: &Api<Node>, instance: &Instance) -> Result<Optio
     }
 }
 
-/// The names that EKS gives nodes, most common first: the private DNS name; the bare instance
-/// id; the instance id with the DNS name's domain (resource-based naming).
+/// Usual names of EKS nodes, most common first: the private DNS name, the instance id, and the instance id with the DNS name's
+/// domain (resource-based naming). A private DNS name that Kubernetes does not allow is left out: it would be part of a path.
 pub(super) fn guesses(instance: &Instance) -> Vec<String> {
     let id = instance.id.as_str();
-    let dns_name = instance.private_dns_name.as_deref();
+    let dns_name = instance.private_dns_name.as_deref().filter(|name| is_node_name(name));
     let domain = dns_name.and_then(|name| name.split_once('.')).map(|(_, domain)| domain);
     let mut names: Vec<String> = dns_name.map(str::to_owned).into_iter().collect();
     names.push(id.to_owned());
     names.extend(domain.map(|domain| format!("{id}.{domain}")).filter(|name| Some(name.as_str()) != dns_name));
     names
+}
+
+/// Returns `true` for a DNS subdomain (RFC 1123), the form of every node's name.
+fn is_node_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            && !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
 }
 
 pub(crate) async fn by_name(nodes: &Api<Node>, name: &str, instance: &Instance) -> Result<Option<Node>, ApiError> {
@@ -57,7 +68,7 @@ pub(crate) fn is_of(instance: &Instance, node: &Node) -> bool {
     provider_id.is_some_and(|provider_id| instance.is_named_by(provider_id))
 }
 
-/// A node as the search sees it: what else an answer holds is not kept.
+/// Fields of a node for the search.
 #[derive(Deserialize)]
 struct Found {
     metadata: FoundMetadata,
@@ -76,12 +87,12 @@ struct FoundSpec {
     provider_id: Option<String>,
 }
 
-/// The last resort, when no guess was right: page through all nodes. Provider ids have no field selector.
+/// Pages through all nodes: provider ids have no field selector.
 pub(super) async fn by_provider_id(nodes: &Api<Node>, instance: &Instance) -> Result<Option<String>, ApiError> {
     in_pages(nodes, ListParams::default(), |name, of_node| instance.is_named_by(of_node).then(|| name.to_owned())).await
 }
 
-/// Pages through the nodes of a list until one of them is it, by its name and its provider id.
+/// Pages through nodes until `is_it` accepts a name and a provider id.
 pub(super) async fn in_pages<T>(
     nodes: &Api<Node>,
     which: ListParams,
@@ -94,12 +105,12 @@ pub(super) async fn in_pages<T>(
         }
         if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    // On the heap: rustc calculates the size of nested futures only to a certain depth.
+    // Boxed: rustc limits the depth of nested futures.
     Box::pin(each_in_pages(nodes, which, see)).await?;
     Ok(found)
 }
 
-/// Pages through the nodes, or the `CSINode` objects, of a list until `see` has seen enough.
+/// Pages through nodes or `CSINode` objects until `see` breaks.
 pub(super) async fn each_in_pages<R: Resource + Clone, K: DeserializeOwned>(
     nodes: &Api<R>,
     which: ListParams,
@@ -128,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_private_dns_name_is_the_first_guess() {
+    fn private_dns_name_is_the_first_guess() {
         assert_eq!(
             guesses(&instance(Some("ip-10-0-0-1.ec2.internal"))),
             ["ip-10-0-0-1.ec2.internal", "i-0123456789abcdef0", "i-0123456789abcdef0.ec2.internal"]
@@ -137,6 +148,8 @@ mod tests {
             guesses(&instance(Some("i-0123456789abcdef0.ec2.internal"))),
             ["i-0123456789abcdef0.ec2.internal", "i-0123456789abcdef0"]
         );
-        assert_eq!(guesses(&instance(None)), ["i-0123456789abcdef0"]);
+        for name in [None, Some("../pods"), Some("a b"), Some("a..b"), Some("-a"), Some("Up.ec2.internal"), Some("")] {
+            assert_eq!(guesses(&instance(name)), ["i-0123456789abcdef0"], "{name:?}");
+        }
     }
 }
