@@ -1,5 +1,4 @@
-//! What makes an invocation fail, so that its event is kept: one variant for each thing that
-//! somebody can do about it.
+//! Failures of an invocation, one variant for each remedy. After a failure Lambda keeps the event.
 
 use std::error::Error;
 
@@ -17,13 +16,11 @@ use spillway_startup::logs::chain;
 use crate::aws::{CallError, CallErrorKind};
 use crate::kube::ApiError;
 
-/// The call that says where a cluster is.
 pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
 
-/// Why a notice failed. The texts are what the failure queue, the log and the receipt show.
+/// Failure of a notice. Its text is shown in the failure queue, the log and the receipt.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The function acts on no notice before somebody has corrected its settings.
     #[error("the settings are wrong: {0}")]
     Settings(SettingsError),
     #[error(transparent)]
@@ -32,21 +29,21 @@ pub enum Failure {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Aws(#[from] CallError),
-    /// The tags name a cluster that EKS does not have here: `kOps` and `OpenShift` use the same tag.
+    /// The tags name an unknown cluster: `kOps` and `OpenShift` use the same tag.
     #[error("EKS has no cluster {cluster} in this account and Region, though the tags of the instance name it")]
     UnknownCluster {
         cluster: ClusterName,
         #[source]
         why: CallError,
     },
-    /// EKS told us of a cluster that cannot be connected to.
+    /// EKS' description of the cluster is unusable.
     #[error("cannot use cluster {cluster}")]
     Cluster {
         cluster: ClusterName,
         #[source]
         why: Box<dyn Error + Send + Sync>,
     },
-    /// The API server refused or could not be reached.
+    /// The API server refused the request or was unreachable.
     #[error("cannot {doing} in cluster {cluster}")]
     Kubernetes {
         doing: String,
@@ -54,38 +51,38 @@ pub enum Failure {
         #[source]
         error: ApiError,
     },
-    /// The notice came when the instance had gone.
+    /// The notice came after the instance had gone.
     #[error("the notice came too late: instance {instance} was to go at {deadline}, and its node has left the cluster")]
     TooLate { instance: String, deadline: Timestamp },
-    /// Something is to be done at a time, and the template did not say where such things are kept.
+    /// The function was deployed without schedule group.
     #[error(
-        "the setting SPILLWAY_SCHEDULES is missing, without which nothing can be done at a later time (docs/troubleshooting.md, NoSchedules)"
+        "cannot schedule a later invocation: the setting SPILLWAY_SCHEDULES is missing (docs/troubleshooting.md, NoSchedules)"
     )]
     NoSchedules,
-    /// The node is not of use again, though it ought to be.
-    #[error("node {node} stays cordoned and marked as ours, because {why}: see what keeps it, and uncordon it")]
+    /// The node could not be uncordoned.
+    #[error("node {node} is still cordoned by Spillway, because {why}; fix the node, then run kubectl uncordon {node}")]
     NotBack { node: String, why: String },
     /// The node is not empty.
-    #[error("{} still on node {node} when the time was up", those_lost(*lost, *all))]
+    #[error("{} still on node {node} when the time was up", pods_were(*lost, *all))]
     PodsLost { node: String, lost: usize, all: usize },
-    /// The node is empty, and this invocation is over before all has let go of it that its hook waits for.
-    #[error("node {node} is empty, and volumes or load balancers may still have its instance")]
+    /// The invocation ended before the wait for volumes and load balancers.
+    #[error("node {node} is empty, but volumes or load balancers may still be attached to its instance")]
     StillHeld { node: String },
-    /// The node is not empty, and its group keeps the instance.
+    /// The node is not empty, and the group keeps the instance.
     #[error(
         "{} still on node {node} when the time was up ({what_blocks}); its group keeps instance {instance}, and no pod was \
-         forced. When the pods have left, end it: aws autoscaling terminate-instance-in-auto-scaling-group --instance-id \
+         forced. When the pods have left, terminate it: aws autoscaling terminate-instance-in-auto-scaling-group --instance-id \
          {instance} --no-should-decrement-desired-capacity --region {region}",
-        those_lost(*left, *all)
+        pods_were(*left, *all)
     )]
     InstanceKept { node: String, left: usize, all: usize, what_blocks: String, instance: String, region: String },
-    /// The instance was launched, and pods cannot come to it.
+    /// The launched instance cannot run pods.
     #[error("instance {instance} is not ready for the pods of cluster {cluster}: {readiness}")]
     NotReady { instance: String, cluster: ClusterName, readiness: Readiness },
 }
 
 impl Failure {
-    /// The failure with all its causes and what to do about it: for the receipt, the log and the failure queue.
+    /// Text with all causes and the remedy.
     pub fn text(&self) -> String {
         format!("{}{}", chain(self), self.advice())
     }
@@ -104,7 +101,7 @@ impl Failure {
         }
     }
 
-    /// A stable name, for alarms and for those who read the failure queue.
+    /// Stable name for alarms and the failure queue.
     pub(crate) fn error_type(&self) -> &'static str {
         match self {
             Self::Settings(_) => "WrongSettings",
@@ -136,8 +133,8 @@ impl Failure {
         }
     }
 
-    /// What a later invocation might still do; `None`: somebody has to change something first. A 401 to the end is no busy
-    /// authenticator: somebody has to let the function in.
+    /// Work that a later invocation may finish; `None` if the failure needs a change by people. A 401 until the end means a missing
+    /// access entry, not a busy authenticator.
     pub(crate) fn unfinished(&self) -> Option<Unfinished> {
         match self {
             Self::Aws(error) => error.is_transient().then_some(Unfinished::Call),
@@ -157,20 +154,20 @@ impl Failure {
         }
     }
 
-    /// Whether the instance's node cannot be got at until somebody lets us in, or says where it is.
-    pub(crate) fn shuts_us_out(&self) -> bool {
+    /// Returns `true` if the node is out of reach until people grant access or fix the tags.
+    pub(crate) fn is_access_denied(&self) -> bool {
         match self {
             Self::Refused(Refusal::SeveralClusters { .. }) | Self::UnknownCluster { .. } => true,
             Self::Aws(error) => {
                 error.action == DESCRIBE_CLUSTER && matches!(error.kind, CallErrorKind::Denied | CallErrorKind::Refused)
             }
-            Self::Kubernetes { .. } => self.not_let_in().is_some(),
+            Self::Kubernetes { .. } => self.denied_code().is_some(),
             _ => false,
         }
     }
 
-    /// The answer of a cluster that does not let us in: 401 or 403.
-    pub(crate) fn not_let_in(&self) -> Option<u16> {
+    /// Returns the status 401 or 403 of a cluster that denied access.
+    pub(crate) fn denied_code(&self) -> Option<u16> {
         match self {
             Self::Kubernetes { error, .. } => error.code().filter(|code| matches!(code, 401 | 403)),
             _ => None,
@@ -178,8 +175,8 @@ impl Failure {
     }
 }
 
-/// How many pods were lost, of how many that had to leave.
-fn those_lost(lost: usize, all: usize) -> String {
+/// Subject and verb of a sentence about lost pods.
+fn pods_were(lost: usize, all: usize) -> String {
     match (lost, all) {
         (1, 1) => "the one pod that had to leave was".to_owned(),
         (1, all) => format!("1 of {all} pods was"),
@@ -187,7 +184,7 @@ fn those_lost(lost: usize, all: usize) -> String {
     }
 }
 
-/// Within one call to a cluster: what its API server answers may pass, what leads to it was tried again where it failed.
+/// Errors of the API server may be transient. Calls to AWS were retried before.
 impl Transient for Failure {
     fn is_transient(&self) -> bool {
         matches!(self, Self::Kubernetes { error, .. } if error.is_transient())
@@ -223,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_with_its_cause_and_what_to_do() {
+    fn text_has_cause_and_remedy() {
         let failure = api_server(403);
         assert_eq!(
             failure.text(),
@@ -233,7 +230,7 @@ mod tests {
         assert!(matches!(failure.source(), Some(source) if source.is::<ApiError>()));
     }
 
-    /// One failure of each kind, with the part of its sentence that a reader searches for.
+    /// Failures of each kind, with the searched part of their sentences.
     fn failures() -> Vec<(Failure, &'static str)> {
         let node = || "n-1".to_owned();
         let instance = || "i-1".to_owned();
@@ -268,10 +265,10 @@ mod tests {
                 "the API server did not answer",
             ),
             (Failure::TooLate { instance: instance(), deadline: Timestamp::UNIX_EPOCH }, "the notice came too late"),
-            (Failure::NoSchedules, "is missing, without which nothing can be done at a later time"),
-            (Failure::NotBack { node: node(), why: "why".to_owned() }, "stays cordoned and marked as ours"),
+            (Failure::NoSchedules, "cannot schedule a later invocation"),
+            (Failure::NotBack { node: node(), why: "why".to_owned() }, "is still cordoned by Spillway"),
             (Failure::PodsLost { node: node(), lost: 1, all: 2 }, "when the time was up"),
-            (Failure::StillHeld { node: node() }, "volumes or load balancers may still have its instance"),
+            (Failure::StillHeld { node: node() }, "volumes or load balancers may still be attached to its instance"),
             (kept, "its group keeps instance"),
             (
                 Failure::NotReady { instance: instance(), cluster: cluster(), readiness: Readiness::NotJoined },
@@ -293,17 +290,17 @@ mod tests {
     }
 
     #[test]
-    fn only_who_is_denied_has_no_access() {
+    fn denials_and_unknown_clusters_mean_no_access() {
         for kind in [CallErrorKind::Denied, CallErrorKind::Refused] {
-            assert!(call(DESCRIBE_CLUSTER, kind).shuts_us_out(), "{kind:?}");
-            assert!(!call("ec2:DescribeInstances", kind).shuts_us_out(), "{kind:?}");
+            assert!(call(DESCRIBE_CLUSTER, kind).is_access_denied(), "{kind:?}");
+            assert!(!call("ec2:DescribeInstances", kind).is_access_denied(), "{kind:?}");
         }
         for kind in [CallErrorKind::Throttled, CallErrorKind::Unreachable, CallErrorKind::Broken] {
-            assert!(!call(DESCRIBE_CLUSTER, kind).shuts_us_out(), "{kind:?}");
+            assert!(!call(DESCRIBE_CLUSTER, kind).is_access_denied(), "{kind:?}");
         }
-        assert!(api_server(401).shuts_us_out() && api_server(403).shuts_us_out());
-        assert!(!api_server(503).shuts_us_out() && !api_server(404).shuts_us_out());
+        assert!(api_server(401).is_access_denied() && api_server(403).is_access_denied());
+        assert!(!api_server(503).is_access_denied() && !api_server(404).is_access_denied());
         let clusters = vec!["a".to_owned(), "b".to_owned()];
-        assert!(Failure::Refused(Refusal::SeveralClusters { instance: "i-1".to_owned(), clusters }).shuts_us_out());
+        assert!(Failure::Refused(Refusal::SeveralClusters { instance: "i-1".to_owned(), clusters }).is_access_denied());
     }
 }

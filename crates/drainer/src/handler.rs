@@ -1,6 +1,7 @@
-//! What happens to a notice, from the event to the receipt, in order. Nothing calls back here.
+//! Story of a notice: notice → instance → cluster → decision → node and drain → lifecycle → receipt.
+//!
+//! The functions stand in this order. Nothing calls back here.
 
-use jiff::Timestamp;
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
 use spillway_core::decision::{self, ClusterOwnership, Decision, Reason};
@@ -30,135 +31,123 @@ use crate::publish::publish;
 use crate::receipt::record::Record;
 use crate::receipt::{Publication, StepName, Subject};
 
-/// Handles one notice, or what may be one: reads it, does what follows from it, writes the receipt. An error keeps the
-/// event.
+/// Handles one event: reads the notice, acts on it, writes the receipt. After an error Lambda keeps the event.
 pub async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
     let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
     let span = span::open(&invocation.request_id, event_id.as_deref());
-    answer(context, event, event_id.as_deref(), invocation).instrument(span).await
+    let handling = async {
+        let mut record = Record::default();
+        let incoming = read(context, event, invocation);
+        let (subject, ended) = match incoming {
+            // Boxed: rustc limits the depth of nested futures.
+            Ok(ref incoming) => {
+                (subject_of(incoming), Box::pin(act_on(context, incoming, invocation, &mut record)).await)
+            }
+            Err(failure) => (Subject::Unread { event_id: event_id.as_deref() }, Err(failure)),
+        };
+        let mut publication = Publication::of(invocation, subject, &record, ended.as_ref());
+        publication.receipt.dry_run = context.settings.dry_run;
+        publish(&mut publication, context, record.client.as_ref(), invocation).await;
+        ended.map(|_| publication.receipt)
+    };
+    handling.instrument(span).await
 }
 
-async fn answer(
-    context: &Context,
-    event: Value,
-    event_id: Option<&str>,
-    invocation: &Invocation,
-) -> Result<Receipt, Failure> {
-    let incoming = spillway_notice::read(event, &invocation.home);
-    let incoming = incoming.map(|incoming| incoming.at(invocation.clock.started()));
-    let mut record = Record::default();
-    let mut heartbeats = Vec::new();
-
+/// Reads the event. Fails for every event while the settings are wrong.
+fn read(context: &Context, event: Value, invocation: &Invocation) -> Result<Incoming, Failure> {
     if let Some(wrong) = &context.settings.wrong {
-        let failure = Failure::Settings(wrong.clone());
-        let mut publication = Publication::of(invocation, Subject::Unread { event_id }, &record, &[], Err(&failure));
-        publish(&mut publication, context, None, invocation).await;
-        return Err(failure);
+        return Err(Failure::Settings(wrong.clone()));
     }
+    Ok(spillway_notice::read(event, &invocation.home)?.at(invocation.clock.started()))
+}
 
-    let (subject, ended) = match &incoming {
-        Ok(Incoming::Notice { notice, history }) => {
-            record.step(StepName::Begun, invocation.clock.started());
-            let ended;
-            (ended, heartbeats) = follow(context, notice, history, invocation, &mut record).await;
-            (Subject::One { notice, earlier: &history.earlier }, ended)
-        }
-        Ok(Incoming::Several(several)) => {
-            record.step(StepName::Begun, invocation.clock.started());
-            let ended = actions::fan_out::fan_out(context, several, invocation, &mut record).await;
-            (Subject::Several(several), ended)
-        }
-        Ok(Incoming::UndoCheck { notice, check }) => {
-            record.step(StepName::Begun, invocation.clock.started());
-            let ended = look_again(context, notice, check, invocation, &mut record).await;
-            (Subject::One { notice, earlier: &[] }, ended)
-        }
-        Ok(Incoming::MaintenanceLookup) => {
-            record.step(StepName::Begun, invocation.clock.started());
-            let ended = actions::look_up_maintenance::look_up(context, invocation, &mut record).await;
-            (Subject::MaintenanceLookup, ended)
-        }
-        Ok(Incoming::Unhandled { event_id, why, is_unknown }) => {
+fn subject_of(incoming: &Incoming) -> Subject<'_> {
+    match incoming {
+        Incoming::Notice { notice, history } => Subject::One { notice, earlier: &history.earlier },
+        Incoming::UndoCheck { notice, .. } => Subject::One { notice, earlier: &[] },
+        Incoming::Several(several) => Subject::Several(several),
+        Incoming::MaintenanceLookup => Subject::MaintenanceLookup,
+        Incoming::Unhandled { event_id, .. } => Subject::Unread { event_id: Some(event_id) },
+    }
+}
+
+async fn act_on(
+    context: &Context,
+    incoming: &Incoming,
+    invocation: &Invocation,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    if !matches!(incoming, Incoming::Unhandled { .. }) {
+        record.step(StepName::Begun, invocation.clock.started());
+    }
+    match incoming {
+        Incoming::Notice { notice, history } => follow(context, notice, history, invocation, record).await,
+        Incoming::UndoCheck { notice, check } => run_undo_check(context, notice, check, invocation, record).await,
+        Incoming::Several(several) => actions::fan_out::fan_out(context, several, invocation, record).await,
+        Incoming::MaintenanceLookup => actions::look_up_maintenance::look_up(context, invocation, record).await,
+        Incoming::Unhandled { why, is_unknown, .. } => {
             if *is_unknown {
                 record.warn(why.clone());
             }
-            let reason = Reason::NotHandled(why.clone());
-            (Subject::Unread { event_id: Some(event_id) }, Ok(Outcome::Ignored(reason)))
+            Ok(Outcome::Ignored(Reason::NotHandled(why.clone())))
         }
-        Err(error) => (Subject::Unread { event_id }, Err(Failure::Notice(error.clone()))),
-    };
-
-    let mut publication = Publication::of(invocation, subject, &record, &heartbeats, ended.as_ref());
-    publication.receipt.dry_run = context.settings.dry_run;
-    publish(&mut publication, context, record.client.as_ref(), invocation).await;
-    ended.map(|_| publication.receipt)
+    }
 }
 
-/// Follows one notice: until when it is worked on, what comes of it, and what becomes of what is left when the invocation is
-/// over. With the times of the heartbeats that held its lifecycle action meanwhile.
+/// Follows one notice: acts on it, holds its lifecycle action meanwhile, and leaves the rest to a later invocation.
 async fn follow(
     context: &Context,
     notice: &Notice,
     history: &History,
     invocation: &Invocation,
     record: &mut Record,
-) -> (Result<Outcome, Failure>, Vec<Timestamp>) {
+) -> Result<Outcome, Failure> {
     span::instance(notice);
     let settings = &context.settings;
     if let Some(reason) = decision::ignored_by_settings(notice, settings) {
-        return (Ok(Outcome::LeftToOthers(reason)), Vec::new());
+        return Ok(Outcome::LeftToOthers(reason));
     }
-    let (kind, time, deadline) = (notice.kind, notice.time, notice.deadline);
     if history.earlier.is_empty()
-        && let Some(reason) = decision::implausible(kind, time, deadline, invocation.clock.started())
+        && let Some(reason) =
+            decision::implausible(notice.kind, notice.time, notice.deadline, invocation.clock.started())
     {
-        return (Ok(Outcome::Ignored(reason)), Vec::new());
+        return Ok(Outcome::Ignored(reason));
     }
-    let action = match decision::our_hook(notice, settings) {
-        // A dry run leaves the hook alone: it has no action to send anything to.
-        Some(hook) if !settings.dry_run => {
-            Some(LifecycleAction::new(&context.autoscaling, hook, &notice.instance, history.is_kept))
-        }
-        _ => None,
-    };
+    // A dry run leaves the hook alone.
+    let hook = decision::our_hook(notice, settings).filter(|_| !settings.dry_run);
+    let action = hook.map(|hook| LifecycleAction::new(&context.autoscaling, hook, &notice.instance, history.is_kept));
     let attempt = Attempt::new(notice, history, invocation, action, settings);
 
-    // On the heap: in a debug build it is too large for a thread's stack.
+    // Boxed: in a debug build the future is too large for a thread's stack.
     let acting = Box::pin(act(context, &attempt, record));
-    let outcome = match attempt.hold_action_during(acting).await {
+    let ended = match attempt.hold_action_during(acting).await {
         Err((stage, failure)) if !settings.dry_run => unfinished(context, &attempt, stage, failure, record).await,
-        outcome => outcome.map_err(|(_, failure)| failure),
+        ended => ended.map_err(|(_, failure)| failure),
     };
-    (outcome, attempt.heartbeats())
+    record.heartbeats = attempt.heartbeats();
+    ended
 }
 
-/// Finds out whose node it is, and does what is decided for such a notice and such a node. A failure comes with how far it
-/// had come.
+/// Resolves instance and cluster, decides, acts. A failure comes with its stage.
 async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, (Stage, Failure)> {
-    let end = attempt.window.end;
+    let Attempt { notice, history, invocation, window, .. } = attempt;
     let undecided = |failure| (Stage::Undecided, failure);
-    let whose = match whose(context, attempt.notice, (attempt.invocation, end), record).await {
-        Ok(whose) => whose,
-        Err(failure) => {
-            let check = UndoCheck::first(&attempt.history.notice, attempt.notice);
-            let asked =
-                undo_check::describe_later(context, attempt.notice, &check, failure, attempt.invocation, record).await;
-            return asked.map(Outcome::Uncordon).map_err(undecided);
-        }
-    };
-    let (instance, cluster) = match whose {
-        Whose::Ours(instance, cluster) => (instance, cluster),
-        // Whoever acts on it completes its hooks.
-        Whose::NotOurs(
+    let (instance, cluster) = match resolve(context, notice, invocation, window.end, record).await {
+        Ok(Ownership::Ours(instance, cluster)) => (instance, cluster),
+        // The hooks are completed by the owner.
+        Ok(Ownership::NotOurs(
             reason @ (Reason::NotOurCluster(_)
             | Reason::NotOurClusters { .. }
             | Reason::NoManagedTag { .. }
             | Reason::AnotherGroup { .. }),
-        ) => {
-            return Ok(Outcome::Ignored(reason));
-        }
-        Whose::NotOurs(reason) => {
+        )) => return Ok(Outcome::Ignored(reason)),
+        Ok(Ownership::NotOurs(reason)) => {
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
+        }
+        Err(failure) => {
+            let check = UndoCheck::first(&history.notice, notice);
+            let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;
+            return scheduled.map(Outcome::Uncordon).map_err(undecided);
         }
     };
     if let Some(warning) = untrusted_owner_tag(&instance.tags) {
@@ -169,7 +158,7 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
     }
     let managed_by = managed_by(&instance.tags);
     let mut target = Target { attempt, instance: &instance, managed_by, cluster: &cluster };
-    // Decided again when the node's labels name its manager and the tags of its instance do not.
+    // Decided again if the node's labels name another manager than the instance's tags.
     loop {
         match carry_out(context, &target, record).await.map_err(|failure| (Stage::Decided, failure))? {
             Next::Done(outcome) => return Ok(outcome),
@@ -178,19 +167,20 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
     }
 }
 
-enum Whose {
-    /// This one, in that cluster, on whose nodes we act.
+enum Ownership {
+    /// The instance belongs to a cluster of ours.
     Ours(Box<Instance>, ClusterName),
     NotOurs(Reason),
 }
 
-/// Finds out whose instance the notice is about, by what EC2 says and by the tags that the settings ask for.
-async fn whose(
+/// Finds the instance in EC2, or by its node if EC2 does not answer; then its cluster, by tags and settings.
+async fn resolve(
     context: &Context,
     notice: &Notice,
-    (invocation, end): (&Invocation, Instant),
+    invocation: &Invocation,
+    end: Instant,
     record: &mut Record,
-) -> Result<Whose, Failure> {
+) -> Result<Ownership, Failure> {
     let Context { settings, autoscaling, .. } = context;
     let instance = match identify(context, notice, (invocation.clock.now(), end)).await? {
         Some(Identified::ByEc2(instance)) => instance,
@@ -199,18 +189,18 @@ async fn whose(
             record.instance = Some(instance.clone());
             record.cluster = Some(cluster.clone());
             span::cluster(&cluster);
-            return Ok(Whose::Ours(Box::new(instance), cluster));
+            return Ok(Ownership::Ours(Box::new(instance), cluster));
         }
-        None => return Ok(Whose::NotOurs(Reason::NoInstance(notice.instance.to_string()))),
+        None => return Ok(Ownership::NotOurs(Reason::NoInstance(notice.instance.to_string()))),
     };
     record.step(StepName::Described, invocation.clock.now());
     record.instance = Some(instance.clone());
     if let Some(reason) = decision::hook_of_another_group(notice, &instance) {
-        return Ok(Whose::NotOurs(reason));
+        return Ok(Ownership::NotOurs(reason));
     }
     let cluster = match decision::cluster_of(&instance, settings) {
         ClusterOwnership::Ours(cluster) => cluster,
-        ClusterOwnership::NotOurs(reason) => return Ok(Whose::NotOurs(reason)),
+        ClusterOwnership::NotOurs(reason) => return Ok(Ownership::NotOurs(reason)),
         ClusterOwnership::Ambiguous(refusal) => return Err(refusal.into()),
     };
     record.cluster = Some(cluster.clone());
@@ -219,12 +209,12 @@ async fn whose(
         && !managed_tag::is_managed(autoscaling, &instance, tag, end).await?
     {
         let (instance, tag) = (notice.instance.to_string(), tag.to_string());
-        return Ok(Whose::NotOurs(Reason::NoManagedTag { instance, tag }));
+        return Ok(Ownership::NotOurs(Reason::NoManagedTag { instance, tag }));
     }
-    Ok(Whose::Ours(Box::new(instance), cluster))
+    Ok(Ownership::Ours(Box::new(instance), cluster))
 }
 
-/// Does what the table says for such a notice and such a node.
+/// Decides and runs the action of the decision. A postponement within two minutes is slept and decided again.
 async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Attempt { notice, invocation, settings, .. } = target.attempt;
     let decide = || decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now());
@@ -256,8 +246,8 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     }
 }
 
-/// Leaves what failed to a later invocation. When there is no time for one it stays a failure, but a lifecycle action gets an
-/// answer: nobody would come back to it.
+/// Leaves the rest to a later invocation. Without time for one, completes the lifecycle action and
+/// fails.
 async fn unfinished(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -272,7 +262,7 @@ async fn unfinished(
     let Some(result) = last_answer(attempt, &failure, stage, settings) else { return Err(failure) };
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.hold_action_during(completing).await {
-        // Auto Scaling takes the answer for longer than the setting lets it wait for the drain.
+        // The hook's timeout may be longer than the drain's limit.
         Err(unanswered) if attempt.leaves_time_after(&unanswered) => {
             actions::continue_next::continue_next(context, attempt, &unanswered, record).await
         }
@@ -284,8 +274,8 @@ async fn unfinished(
     }
 }
 
-/// An undo check: whether the node that was taken out for a notice may be given back by now.
-async fn look_again(
+/// Runs an undo check: gives the node back if the cause of its cordon is over.
+async fn run_undo_check(
     context: &Context,
     notice: &Notice,
     check: &UndoCheck,
@@ -300,20 +290,15 @@ async fn look_again(
     if context.settings.dry_run {
         return Ok(Outcome::WouldHave("looked whether the node may be given back".to_owned()));
     }
-    let whose = match whose(context, notice, (invocation, invocation.drains_until()), record).await {
-        Ok(whose) => whose,
-        Err(failure) => {
-            let asked = undo_check::describe_later(context, notice, check, failure, invocation, record).await;
-            return asked.map(Outcome::Uncordon);
-        }
-    };
-    match whose {
-        Whose::Ours(instance, cluster) => {
+    let ended = match resolve(context, notice, invocation, invocation.drains_until(), record).await {
+        Ok(Ownership::Ours(instance, cluster)) => {
             let due = DueCheck { notice, check, instance: &instance, cluster: &cluster, cause };
-            undo_check::check(context, due, invocation, record).await.map(Outcome::Uncordon)
+            undo_check::check(context, due, invocation, record).await
         }
-        Whose::NotOurs(reason) => Ok(Outcome::Ignored(reason)),
-    }
+        Ok(Ownership::NotOurs(reason)) => return Ok(Outcome::Ignored(reason)),
+        Err(failure) => undo_check::describe_later(context, notice, check, failure, invocation, record).await,
+    };
+    ended.map(Outcome::Uncordon)
 }
 
 #[cfg(test)]

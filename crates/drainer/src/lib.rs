@@ -1,26 +1,25 @@
-//! The drain function: a notice in, a drained node out.
+//! Drain function: receives a notice, drains the node, writes a receipt.
 //!
 //! # Layout
-//! Read `handler` first: it tells what happens to a notice, in order. What a notice says is read by the crate
-//! `spillway-notice`, what was chosen by `spillway-settings`, and what is decided stands in `spillway-core`, by the same names.
-//! The rooms, from the ground up; none imports a later one:
-//! * `invocation`: whose its log lines are
+//! Read `handler` first. `spillway-notice` reads notices, `spillway-settings` reads settings, and `spillway-core` decides, in
+//! modules with the same names. Modules from the ground up; none imports a later one:
+//! * `invocation`: log span of an invocation
 //! * `aws`: EC2, Auto Scaling's lifecycle hooks, load balancers, the event bus, Lambda
 //! * `kube`: calls to the API server, lists, watches
-//! * `node`: find the node, claim it, watch it, uncordon it
-//! * `failure`: what makes an invocation fail
+//! * `node`: lookup, claim, watch and uncordon of a node
+//! * `failure`: failures of an invocation
 //! * `drain`: plan, evict, watch
-//! * `later`: continuing in a later invocation, or at a time
-//! * `receipt`: what happened, as the one record of it
-//! * `context`: the clients, and what one notice is about
-//! * `publish`: the receipt's views: log, metrics, events
-//! * `actions`: a file for each thing that may be done
-//! * `handler`: the story
-//! * `doubles`: the function over doubles of what it calls, for tests
+//! * `later`: continuation in a later invocation
+//! * `receipt`: record of the work on a notice
+//! * `context`: clients, and the subject of a notice
+//! * `publish`: log, metrics and events of a receipt
+//! * `actions`: one file for each action
+//! * `handler`: story of a notice
+//! * `doubles`: test doubles of AWS and the API server
 //!
 //! # What is public
-//! For the function: `Context`, which is made once, and `handle`. For the doctor (`crates/doctor`), which makes the same calls:
-//! the context's clients, `aws` and `kube`; and what can be asked without effect, `rehearse` and `preview_pod`.
+//! For the function: `Context`, made once, and `handle`. For the doctor (`crates/doctor`): the context's clients, `aws`, `kube`, and
+//! the dry runs `rehearse` and `preview_pod`.
 
 mod actions;
 pub mod aws;

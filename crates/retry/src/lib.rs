@@ -58,7 +58,18 @@ pub fn until<T, E: Transient>(
     let mut pause = move |error: &E| {
         if error.is_throttled() { half_jittered(throttled.next_pause()) } else { jittered(backoff.next_pause()) }
     };
-    attempts(end, move |error| Some(pause(error)), attempt, retrying)
+    attempts(end, move |error| error.is_transient().then(|| at_least(error, pause(error))), attempt, retrying)
+}
+
+/// Like [`until`], with a predicate in place of [`Transient`].
+pub fn until_final<T, E>(
+    end: Instant,
+    is_retried: impl Fn(&E) -> bool,
+    attempt: impl AsyncFnMut() -> Result<T, E>,
+    retrying: impl Fn(&E),
+) -> impl Future<Output = Result<T, Stopped<E>>> {
+    let mut backoff = Backoff::new();
+    attempts(end, move |error| is_retried(error).then(|| jittered(backoff.next_pause())), attempt, retrying)
 }
 
 /// Retries like [`until`], but with the given pauses. After the last pause any failure is permanent.
@@ -69,10 +80,16 @@ pub fn with_pauses<T, E: Transient>(
     retrying: impl Fn(&E),
 ) -> impl Future<Output = Result<T, Stopped<E>>> {
     let mut pauses = pauses.into_iter();
-    attempts(end, move |_| pauses.next(), attempt, retrying)
+    let mut pause = move |error: &E| pauses.next().map(|pause| at_least(error, pause));
+    attempts(end, move |error| error.is_transient().then(|| pause(error)).flatten(), attempt, retrying)
 }
 
-async fn attempts<T, E: Transient>(
+/// The pause, or the longer one that the other side requests.
+fn at_least<E: Transient>(error: &E, pause: Duration) -> Duration {
+    pause.max(error.retry_after().unwrap_or_default())
+}
+
+async fn attempts<T, E>(
     end: Instant,
     mut pause_after: impl FnMut(&E) -> Option<Duration>,
     mut attempt: impl AsyncFnMut() -> Result<T, E>,
@@ -85,9 +102,7 @@ async fn attempts<T, E: Transient>(
             Ok(Err(error)) => error,
             Err(_) => return Err(stopped),
         };
-        let pause = if error.is_transient() { pause_after(&error) } else { None };
-        let Some(pause) = pause else { return Err(Stopped::Failed(error)) };
-        let pause = pause.max(error.retry_after().unwrap_or_default());
+        let Some(pause) = pause_after(&error) else { return Err(Stopped::Failed(error)) };
         if timeout_at(end, sleep(pause)).await.is_err() {
             return Err(Stopped::Failed(error));
         }

@@ -142,7 +142,7 @@ mod tests {
     /// The drain function's own receipt.
     fn written() -> Event {
         const LINE: &str = include_str!(
-            "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_receipt_of_a_drain_as_the_log_has_it-2.snap"
+            "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_receipt_of_a_drain_as_the_log_has_it.snap"
         );
         let line = LINE.lines().last().expect("the snapshot's last line is the receipt");
         let event = format!(

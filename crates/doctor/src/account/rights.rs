@@ -135,7 +135,7 @@ fn of_every_drain(context: &Context) -> Vec<Right<'_>> {
             "lambda:InvokeFunction",
             "a drain ends after 15 minutes, finished or not, and a notice of several instances is worked on for none",
             NOT_FOUND,
-            || itself.ask(),
+            || itself.rehearse_invoke(),
         ),
     ]
 }

@@ -69,7 +69,7 @@ pub(super) async fn claim(
                     && is_retryable_write_error(&error)
                     && CLAIMED_WITHIN <= failing_since.get_or_insert(began).elapsed() =>
             {
-                Box::pin(node::look_instead(&nodes, target.instance, &claimant, status_of(error))).await
+                Box::pin(node::observe_without_claiming(&nodes, target.instance, &claimant, status_of(error))).await
             }
             claimed => claimed,
         };

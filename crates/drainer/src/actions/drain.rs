@@ -22,7 +22,7 @@ use crate::drain::{self, Drain};
 use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::node::{ClaimedNode, until_given_back};
-use crate::publish::{publish_begin, publish_blockage, tells_begin};
+use crate::publish::{publish_begin, publish_blockage, publishes_begin};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Fate, Publication, StepName, Subject};
 
@@ -62,7 +62,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let so_far = so_far(context, attempt, &claim.node, record);
     let begin = async {
-        if tells_begin(claim, attempt.history) {
+        if publishes_begin(claim, attempt.history) {
             publish_begin(&so_far, &pods_to_move(&listed.items), context, client, attempt.invocation).await;
         }
     };

@@ -10,7 +10,7 @@ use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
 use spillway_retry::Transient as _;
 use tokio::time::Instant;
 
-use crate::context::{Context, Patience};
+use crate::context::{Context, RetryPolicy};
 use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::node::NodeWatch;
@@ -84,9 +84,9 @@ pub(super) async fn give_back(
 ) -> Result<UncordonResult, NotGivenBack> {
     let mut undo = Undo::default();
     let doing = format!("give back the node of instance {}", instance.id);
-    let patience = Patience::of_giving_back(deadlines.connect_by);
+    let policy = RetryPolicy::Uncordon { end: deadlines.connect_by };
     let first_try = context
-        .in_cluster(cluster, patience, &doing, async |client| uncordon(&client, instance, cause, &mut undo).await);
+        .in_cluster(cluster, policy, &doing, async |client| uncordon(&client, instance, cause, &mut undo).await);
     let first_try = first_try.await.map_err(|failure| NotGivenBack::of(failure, cluster, undo.has_looked))?;
     let (mut node, mut why, ready_by) = match (first_try, deadlines.ready_by) {
         (UncordonResult::NotReadyYet { node, why }, Some(ready_by)) => (node, why, ready_by),

@@ -98,7 +98,7 @@ pub(crate) fn last_answer(
     if attempt.action.as_ref()?.is_settled() {
         return None;
     }
-    if failure.shuts_us_out() {
+    if failure.is_access_denied() {
         return settings.hooks_without_node;
     }
     match attempt.notice.kind {

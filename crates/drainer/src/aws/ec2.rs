@@ -1,4 +1,4 @@
-//! EC2: the instance of a notice, the instances of a capacity reservation, and the scheduled events of instances.
+//! EC2: instance of a notice, instances of a capacity reservation, scheduled events.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -19,29 +19,29 @@ use crate::aws::{self, CallError};
 
 pub const DESCRIBE: &str = "ec2:DescribeInstances";
 pub(crate) const DESCRIBE_STATUS: &str = "ec2:DescribeInstanceStatus";
-/// The codes of scheduled events: all that EC2 has.
+/// All codes of scheduled events in EC2.
 const EVENT_CODES: [&str; 5] =
     ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
-/// The most values that EC2 takes for a filter.
+/// Limit of EC2 for the values of a filter.
 const MOST_VALUES: usize = 200;
-/// How long an answer may stay behind EC2's own notices: that takes seconds, as a rule.
+/// Longest wait for an answer that is behind EC2's own notices. EC2 usually catches up within seconds.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
-/// Timeout of the first attempt at a call, after which each attempt has twice the time. EC2 takes a tenth of a second as a rule.
+/// Timeout of the first attempt; it doubles for each further one. EC2 usually answers in 0.1 s.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Longest timeout. The SDK panics at one that has doubled for minutes, while EC2 answers with errors.
+/// Longest timeout of an attempt. Without it the timeout would double until the SDK panics.
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Every state of an instance: a filter that leaves none out.
+/// All instance states: a filter without effect.
 const ALL_STATES: [&str; 6] = ["pending", "running", "shutting-down", "terminated", "stopping", "stopped"];
 
-/// Form of a `DescribeInstances` call for one id. Each has a token bucket of its own ("Request throttling for the Amazon EC2 API").
+/// Form of a `DescribeInstances` call for one id. Each form has its own token bucket ("Request throttling for the Amazon EC2 API").
 #[derive(Debug, Clone, Copy)]
 enum Form {
-    /// The id and a filter: 100 calls at once, then 20 a second.
+    /// Id and a filter: 100 calls at once, then 20 a second.
     Filtered,
-    /// The id alone: 50 calls at once, then 10 a second.
+    /// Id alone: 50 calls at once, then 10 a second.
     IdAlone,
 }
 
@@ -54,8 +54,8 @@ impl Form {
     }
 }
 
-/// Asks EC2 for an instance until `end`, and for a while again if its answer is behind what is known. `None`: there is
-/// none by that id. After a throttled call the next one has the other form, and `throttled` is notified.
+/// Describes an instance; `None` if EC2 has none with this id. Retries until `end`, and up to [`CATCHES_UP_WITHIN`] while the
+/// answer is behind. A throttled call notifies `throttled`, and the next call has the other form.
 pub(crate) async fn describe(
     ec2: &aws_sdk_ec2::Client,
     id: &InstanceId,
@@ -64,7 +64,7 @@ pub(crate) async fn describe(
     is_behind: impl Fn(Option<&Instance>) -> bool,
 ) -> Result<Option<Instance>, CallError> {
     let form = &Cell::new(Form::Filtered);
-    let ask = |timeout| async move {
+    let call = |timeout| async move {
         let answer = describe_once(ec2, id, form.get(), timeout).await;
         if answer.as_ref().is_err_and(Transient::is_throttled) {
             form.set(form.get().other());
@@ -72,21 +72,21 @@ pub(crate) async fn describe(
         }
         answer
     };
-    let ask_until_answered = async || {
+    let call_until_answered = async || {
         let mut timeout = FIRST_TIMEOUT;
         let attempt = || {
-            let asked = ask(timeout);
+            let called = call(timeout);
             timeout = (timeout * 2).min(LONGEST_TIMEOUT);
-            asked
+            called
         };
         aws::until(DESCRIBE, end, attempt).await
     };
     let patience = end.min(Instant::now() + CATCHES_UP_WITHIN);
     let mut backoff = Backoff::new();
-    let mut described = ask_until_answered().await?;
+    let mut described = call_until_answered().await?;
     while is_behind(described.as_ref()) && timeout_at(patience, sleep(jittered(backoff.next_pause()))).await.is_ok() {
-        described = match ask_until_answered().await {
-            // What was answered before is better than no answer.
+        described = match call_until_answered().await {
+            // The earlier answer stands.
             Err(_) if end <= Instant::now() => break,
             answer => answer?,
         };
@@ -117,7 +117,7 @@ async fn describe_once(
     Ok(found.map(|instance| from_ec2(id.clone(), instance)))
 }
 
-/// The instances of a capacity reservation that are not gone.
+/// Pending, running and stopping instances of a capacity reservation.
 pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str) -> Result<Vec<InstanceId>, CallError> {
     let call = ec2
         .describe_instances()
@@ -126,7 +126,7 @@ pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str)
     Ok(in_pages(call).await?.into_iter().map(|instance| instance.id).collect())
 }
 
-/// The scheduled events of an instance, or of all that run.
+/// Scheduled events of an instance, or of all running instances.
 pub(crate) async fn scheduled_events(
     ec2: &aws_sdk_ec2::Client,
     instance: Option<&InstanceId>,
@@ -158,7 +158,7 @@ pub(crate) async fn instances(
     Ok(found)
 }
 
-/// The running instances of nodes with these names that have one of the tags.
+/// Running instances with one of the tags, among the nodes with these names.
 pub async fn tagged(ec2: &aws_sdk_ec2::Client, tags: &[&str], nodes: &[&str]) -> Result<Vec<Instance>, CallError> {
     let (ids, dns_names): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|name| name.starts_with("i-"));
     let ids: Vec<&str> = ids.into_iter().filter_map(|name| name.split('.').next()).collect();
@@ -226,7 +226,7 @@ mod tests {
     use crate::test_support::instance_id;
     use crate::test_support::script::{Expected, call};
 
-    /// An EC2 whose answers take so long, one after the other: whether one counts, and after how many seconds.
+    /// Describes an instance at an EC2 with these delays in seconds: whether it succeeds, and after how many seconds.
     async fn answered<const N: usize>(takes: [u64; N]) -> (bool, u64) {
         let calls = Arc::new(AtomicUsize::new(0));
         let aws = AwsDouble::new(move |_| {
@@ -260,8 +260,8 @@ mod tests {
         assert!(is_known && (27..=29).contains(&seconds), "5, 10 and 12 s, and pauses: {seconds}");
     }
 
-    /// Whether EC2 knows the instance, and after how many seconds that is known.
-    async fn asked(aws: impl IntoIterator<Item = Expected>, is_behind: bool) -> (bool, u64) {
+    /// Describes an instance: whether EC2 has it, and after how many seconds the answer stands.
+    async fn described_by(aws: impl IntoIterator<Item = Expected>, is_behind: bool) -> (bool, u64) {
         let (context, began) = (TestContext::new(&[], [], aws), Instant::now());
         let end = began + Duration::from_secs(120);
         let described = describe(&context.ec2, &instance_id(), end, &Notify::new(), |_| is_behind).await.unwrap();
@@ -269,8 +269,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_stays_behind_is_taken_after_half_a_minute() {
-        assert_eq!(asked([described("stopped", &[]).repeated()], true).await, (true, 30));
+    async fn outdated_answer_is_accepted_after_30_s() {
+        assert_eq!(described_by([described("stopped", &[]).repeated()], true).await, (true, 30));
     }
 
     #[tokio::test(start_paused = true)]
@@ -279,14 +279,14 @@ mod tests {
         let filtered = || call("DescribeInstances").with("instance-state-name").with("InstanceId.1=");
         let id_alone = || call("DescribeInstances").without("Filter").with("InstanceId.1=");
         let aws = [throttled(filtered()), throttled(id_alone()), throttled(filtered()), described("running", &[])];
-        assert!(asked(aws, false).await.0);
-        // A failure that is no throttling keeps the form.
+        assert!(described_by(aws, false).await.0);
+        // Other failures keep the form.
         let failed = filtered().says(500, ec2_error("InternalError", "An internal error has occurred"));
-        assert!(asked([failed, described("running", &[]).with("instance-state-name")], false).await.0);
+        assert!(described_by([failed, described("running", &[]).with("instance-state-name")], false).await.0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_201st_name_is_asked_for_by_another_call() {
+    async fn names_beyond_200_take_a_second_call() {
         let names = |count: usize| {
             let call = call("DescribeInstances").with(format!("Filter.2.Value.{count}="));
             call.without(format!("Filter.2.Value.{}=", count + 1)).says(200, instances(""))

@@ -1,4 +1,4 @@
-//! Our own events on the account's default event bus.
+//! Spillway's events on the account's default event bus.
 
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::operation::put_events::PutEventsOutput;
@@ -12,11 +12,11 @@ pub(crate) const PUT_EVENTS: &str = "events:PutEvents";
 pub(crate) async fn put(client: &Client, detail_type: &str, detail: String) -> Result<(), CallError> {
     let entry = PutEventsRequestEntry::builder().source(SOURCE).detail_type(detail_type).detail(detail).build();
     let sent = client.put_events().entries(entry).send().await;
-    taken(&sent.map_err(|error| CallError::new(PUT_EVENTS, error))?)
+    accepted(&sent.map_err(|error| CallError::new(PUT_EVENTS, error))?)
 }
 
-/// EventBridge answers 200 to a call whose entry it has refused.
-fn taken(answer: &PutEventsOutput) -> Result<(), CallError> {
+/// Fails for a refused entry: EventBridge answers 200 even then.
+fn accepted(answer: &PutEventsOutput) -> Result<(), CallError> {
     if answer.failed_entry_count() == 0 {
         return Ok(());
     }
@@ -34,10 +34,10 @@ mod tests {
     use crate::aws::CallErrorKind;
 
     #[test]
-    fn an_entry_that_eventbridge_refused_is_a_failure() {
+    fn refused_entry_is_a_failure() {
         let answer = |code: &str| {
             let entry = PutEventsResultEntry::builder().error_code(code).error_message("why").build();
-            taken(&PutEventsOutput::builder().failed_entry_count(1).entries(entry).build())
+            accepted(&PutEventsOutput::builder().failed_entry_count(1).entries(entry).build())
         };
         let kind = |code| answer(code).map_err(|error| error.kind);
         assert_eq!(kind("InternalFailure"), Err(CallErrorKind::Broken));
@@ -46,6 +46,6 @@ mod tests {
         let text = answer("MalformedDetail").map_err(|error| error.to_string());
         assert_eq!(text, Err("events:PutEvents is refused: MalformedDetail: why".to_owned()));
         let entry = PutEventsResultEntry::builder().event_id("1").build();
-        assert!(taken(&PutEventsOutput::builder().entries(entry).build()).is_ok());
+        assert!(accepted(&PutEventsOutput::builder().entries(entry).build()).is_ok());
     }
 }

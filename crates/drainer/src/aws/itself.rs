@@ -1,5 +1,4 @@
-//! Lambda: the function itself, invoked once more by a call that IAM allows to this function alone; and how many invocations
-//! may run at once, and what it is invoked by.
+//! Lambda: self-invocation, which IAM allows to this function alone; concurrency limit and event source mappings.
 
 use serde_json::Value;
 use spillway_aws_call::{Call, Caller, Failed, Service};
@@ -20,7 +19,7 @@ pub struct Itself {
 #[derive(Debug)]
 pub struct Mapping {
     pub id: String,
-    /// ARN of the queue or stream, which a Kafka cluster of one's own does not have.
+    /// ARN of the queue or stream. A self-managed Kafka cluster has none.
     pub source: Option<String>,
 }
 
@@ -33,24 +32,24 @@ impl Itself {
         }
     }
 
-    /// Has the function invoked with a payload, soon and by itself.
+    /// Invokes the function asynchronously.
     pub async fn invoke(&self, payload: &str) -> Result<(), CallError> {
-        self.of_itself("Event", payload).await.map_err(|failed| CallError::new(INVOKE, failed))
+        self.invoke_as("Event", payload).await.map_err(|failed| CallError::new(INVOKE, failed))
     }
 
-    /// Asks whether the function may invoke itself. Nothing is invoked.
-    pub async fn ask(&self) -> Result<(), Failed> {
-        self.of_itself("DryRun", "{}").await
+    /// Tests the right to self-invocation by a dry run.
+    pub async fn rehearse_invoke(&self) -> Result<(), Failed> {
+        self.invoke_as("DryRun", "{}").await
     }
 
-    /// How many invocations may run at once, of all functions of the account that have none reserved.
+    /// Unreserved concurrency of the account.
     pub async fn concurrency_limit(&self) -> Result<u64, CallError> {
         let settings = self.caller.json(&get(ACCOUNT_SETTINGS, "/2016-08-19/account-settings")).await?;
         let limit = settings["AccountLimit"]["UnreservedConcurrentExecutions"].as_u64();
         limit.ok_or_else(|| CallError::unanswered(ACCOUNT_SETTINGS, "the answer has no limit"))
     }
 
-    /// Returns the event source mappings of the function: the first page of them.
+    /// Returns the first page of the function's event source mappings.
     pub async fn mappings(&self) -> Result<Vec<Mapping>, CallError> {
         let answer = self.caller.json(&get(MAPPINGS, &self.mappings)).await?;
         let all = answer["EventSourceMappings"].as_array();
@@ -60,19 +59,19 @@ impl Itself {
         Ok(all.iter().map(read).collect())
     }
 
-    async fn of_itself(&self, how: &str, payload: &str) -> Result<(), Failed> {
-        self.caller.attempt(&invocation(&self.path, how, payload)).await.map(drop)
+    async fn invoke_as(&self, invocation_type: &str, payload: &str) -> Result<(), Failed> {
+        self.caller.attempt(&invocation(&self.path, invocation_type, payload)).await.map(drop)
     }
 }
 
-fn invocation<'a>(path: &'a str, how: &'a str, payload: &'a str) -> Call<'a> {
+fn invocation<'a>(path: &'a str, invocation_type: &'a str, payload: &'a str) -> Call<'a> {
     Call {
         service: Service::Lambda,
         action: INVOKE,
         region: None,
         method: "POST",
         path,
-        headers: vec![("content-type", "application/json"), ("x-amz-invocation-type", how)],
+        headers: vec![("content-type", "application/json"), ("x-amz-invocation-type", invocation_type)],
         body: payload,
     }
 }

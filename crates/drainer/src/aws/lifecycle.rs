@@ -1,4 +1,4 @@
-//! Auto Scaling's lifecycle actions: held while the node drains, completed when it is empty.
+//! Lifecycle actions of Auto Scaling: heartbeats during the drain, completion after it.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -21,46 +21,46 @@ const DESCRIBE: &str = "autoscaling:DescribeLifecycleHooks";
 const RECORD: &str = "autoscaling:RecordLifecycleActionHeartbeat";
 const COMPLETE: &str = "autoscaling:CompleteLifecycleAction";
 
-/// EC2 answers sooner as a rule, and then says whose the instance is: most hooks of an account are none of ours to hold.
+/// Wait for [`LifecycleAction::confirm_ours`] before the first heartbeat. EC2 usually answers sooner.
 const UNHELD: Duration = Duration::from_secs(1);
-/// A node is not kept in use for longer because Auto Scaling cannot be asked: its drain has a hook's minutes.
-const ASKED_FOR: Duration = Duration::from_secs(5);
+/// Longest wait for the first heartbeat.
+const FIRST_HEARTBEAT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(crate) struct LifecycleAction<'a> {
     client: &'a Client,
     hook: &'a Hook,
     instance: &'a InstanceId,
-    /// What Auto Scaling says of the hook, once it has.
+    /// Timeouts of the hook, once described.
     timeouts: OnceCell<HookTimeouts>,
     held_at: RefCell<Vec<Instant>>,
-    /// Notified when it is known to be ours to hold.
+    /// Notified by [`Self::confirm_ours`].
     ours: Notify,
-    /// Whether the instance stays if it is abandoned, as the last answer said.
+    /// Last known retention: `true` if the group keeps the instance of an abandoned action.
     is_kept: Cell<bool>,
     state: watch::Sender<ActionState>,
-    /// Whether it has had its answer, or whoever waited for its end has been told that it is over.
+    /// `true` after a completion, tried or done, and after [`Self::wait_until_over`].
     is_settled: Cell<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     Completed,
-    /// Nobody waited any more: it had been completed, or its time had passed.
+    /// The action had been completed before, or its timeout had passed.
     AlreadyOver,
 }
 
-/// Whether an action waits for us, as the last heartbeat found.
+/// State of an action after the last heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionState {
     Unknown,
-    /// The action waits, from now on for its whole timeout.
+    /// The action waits; its timeout has just been restarted.
     Waiting,
     Over,
 }
 
 impl<'a> LifecycleAction<'a> {
-    /// The action at that hook; and whether the instance stays if it is abandoned, as earlier invocations know.
+    /// Action of a hook. `is_kept` is the retention known from earlier invocations.
     pub(crate) fn new(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId, is_kept: bool) -> Self {
         Self {
             client,
@@ -75,10 +75,10 @@ impl<'a> LifecycleAction<'a> {
         }
     }
 
-    /// The timeouts of the hook. Auto Scaling is asked once.
+    /// Timeouts of the hook, described once.
     pub(crate) async fn timeouts(&self) -> HookTimeouts {
         let look_up = async || {
-            waits(self.client, self.hook).await.unwrap_or_else(|error| {
+            describe_timeouts(self.client, self.hook).await.unwrap_or_else(|error| {
                 tracing::warn!(
                     hook.name = self.hook.name,
                     error = chain(&error),
@@ -90,28 +90,27 @@ impl<'a> LifecycleAction<'a> {
         *self.timeouts.get_or_init(look_up).await
     }
 
-    /// The timeouts, if Auto Scaling has said them.
+    /// Timeouts, if described already.
     pub(crate) fn known_timeouts(&self) -> Option<HookTimeouts> {
         self.timeouts.get().copied()
     }
 
-    /// Sends heartbeats until nobody waits any more: from when the action is known to be ours, or after a second.
+    /// Sends heartbeats until the action is over, starting at [`Self::confirm_ours`] or after [`UNHELD`].
     pub(crate) async fn hold(&self) {
-        // Until then there is no harm in waiting, and after it the hook's timeout might be near.
+        // No longer: much of the hook's timeout may have passed.
         let (timeouts, _) = tokio::join!(self.timeouts(), timeout(UNHELD, self.ours.notified()));
         until_over(timeouts.heartbeat_interval(), || self.heartbeat()).await;
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
 
-    /// Asks Auto Scaling until `end` whether the group keeps the instance if the action is abandoned. Without an answer the last
-    /// one holds.
+    /// Reads the group's retention policy, with retries until `end`. On failure the last known retention stays.
     pub(crate) async fn look_up_retention(&self, end: Instant) {
         if let Some(is_kept) = retention::look_up(self.client, &self.hook.group, end).await {
             self.is_kept.set(is_kept);
         }
     }
 
-    /// Whether the group keeps the instance, as the last answer said.
+    /// Returns the last known retention.
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept.get()
     }
@@ -120,29 +119,28 @@ impl<'a> LifecycleAction<'a> {
         self.ours.notify_one();
     }
 
-    /// Ends when a heartbeat finds that nobody waits any more.
+    /// Ends when a heartbeat finds the action over.
     pub(crate) async fn wait_until_over(&self) {
         let _ = self.state.subscribe().wait_for(|state| *state == ActionState::Over).await;
         self.is_settled.set(true);
     }
 
-    /// Whether nothing is left to answer: it was completed, or that was tried, or somebody has seen that it is over.
+    /// Returns `true` if the action needs no further completion.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_settled.get()
     }
 
-    /// Ends when a heartbeat has found whether somebody waits, and if none finds out, after [`ASKED_FOR`].
+    /// Ends after the first successful heartbeat, at the latest after [`FIRST_HEARTBEAT`].
     pub(crate) async fn wait_until_known(&self) {
-        let _ = timeout(ASKED_FOR, self.state.subscribe().wait_for(|state| *state != ActionState::Unknown)).await;
+        let _ = timeout(FIRST_HEARTBEAT, self.state.subscribe().wait_for(|state| *state != ActionState::Unknown)).await;
     }
 
-    /// A heartbeat for a later invocation: it has the whole timeout to begin. `None` if the heartbeat failed.
+    /// Sends a heartbeat for a later invocation, which then has the whole timeout to begin. `None` if the heartbeat failed.
     pub(crate) async fn hold_for_the_next(&self, end: Instant) -> Option<ActionState> {
-        aws::until(RECORD, end, || self.heartbeat()).await.inspect_err(tell_lost).ok()
+        aws::until(RECORD, end, || self.heartbeat()).await.inspect_err(log_failed).ok()
     }
 
-    /// Completes the action. Tried until `end`, because a hook that is left waiting blocks its
-    /// group.
+    /// Completes the action, with retries until `end`: a waiting hook blocks its group.
     pub(crate) async fn complete(&self, result: LifecycleResult, end: Instant) -> Result<Completion, CallError> {
         self.is_settled.set(true);
         aws::until(COMPLETE, end, || self.try_complete(result)).await
@@ -163,8 +161,10 @@ impl<'a> LifecycleAction<'a> {
             .set_lifecycle_action_token(self.hook.token.clone());
         match call.send().await {
             Ok(answer) if answer.request_id().is_some() => Ok(Completion::Completed),
-            // The answer has nothing else in it, so that the SDK would take any page for one.
-            Ok(_) => Err(CallError::unanswered(COMPLETE, "what came is not of Auto Scaling: it names no request")),
+            // The answer is otherwise empty, so the SDK accepts any page.
+            Ok(_) => {
+                Err(CallError::unanswered(COMPLETE, "the answer has no request id, so it is not from Auto Scaling"))
+            }
             Err(error) if error.as_service_error().is_some_and(is_over::<CompleteLifecycleActionError>) => {
                 Ok(Completion::AlreadyOver)
             }
@@ -200,15 +200,15 @@ pub fn timeouts(hook: &LifecycleHook) -> HookTimeouts {
     HookTimeouts::described(hook.heartbeat_timeout, hook.global_timeout)
 }
 
-async fn waits(client: &Client, hook: &Hook) -> Result<HookTimeouts, CallError> {
+async fn describe_timeouts(client: &Client, hook: &Hook) -> Result<HookTimeouts, CallError> {
     let call = client.describe_lifecycle_hooks().auto_scaling_group_name(&hook.group).lifecycle_hook_names(&hook.name);
     let answer = call.send().await.map_err(|error| CallError::new(DESCRIBE, error))?;
-    // A hook that is gone waits for nobody, as the first heartbeat will tell.
+    // The first heartbeat finds out that a deleted hook is over.
     Ok(answer.lifecycle_hooks().first().map_or_else(HookTimeouts::unknown, timeouts))
 }
 
-/// Sends a heartbeat at once, because much of the timeout may have passed, and then one in each
-/// interval. One that fails is tried again until the next is due.
+/// Sends a heartbeat at once, because much of the timeout may have passed, then one in each interval. Retries a failed
+/// heartbeat until the next is due.
 async fn until_over<F>(interval: Duration, mut heartbeat: impl FnMut() -> F)
 where
     F: Future<Output = Result<ActionState, CallError>>,
@@ -218,18 +218,18 @@ where
         match aws::until(RECORD, next, &mut heartbeat).await {
             Ok(ActionState::Over) => return,
             Ok(ActionState::Waiting | ActionState::Unknown) => {}
-            Err(error) => tell_lost(&error),
+            Err(error) => log_failed(&error),
         }
         sleep_until(next).await;
     }
 }
 
-fn tell_lost(error: &CallError) {
+fn log_failed(error: &CallError) {
     tracing::warn!(error = chain(&error), "a heartbeat failed; the next one follows");
 }
 
-/// "No active Lifecycle Action found with instance ID i-…" (or "with token …"), which comes as
-/// a `ValidationError`: the text is all there is to tell it by.
+/// Returns `true` for "No active Lifecycle Action found with instance ID i-…" (or "with token …"), a `ValidationError` without
+/// a code of its own.
 fn is_over<E: ProvideErrorMetadata>(error: &E) -> bool {
     error.message().is_some_and(|message| message.to_lowercase().contains("no active lifecycle action found"))
 }
@@ -247,7 +247,7 @@ mod tests {
     use crate::test_support::script::call;
 
     #[tokio::test(start_paused = true)]
-    async fn a_hook_whose_timeouts_cannot_be_read_is_held_as_one_with_auto_scalings_shortest() {
+    async fn silent_auto_scaling_means_shortest_timeouts_and_5_s() {
         let denied = call("DescribeLifecycleHooks").says(403, query_error("AccessDenied", "why"));
         let context = TestContext::new(&[], [], [denied]);
         let (hook, instance) = (test_support::hook("spillway"), test_support::instance_id());
@@ -269,8 +269,8 @@ mod tests {
         assert_eq!(began.elapsed().as_secs(), 5);
     }
 
-    /// A hook that waits for its timeout after each heartbeat, and 48 hours in all. The heartbeats
-    /// whose number `lost` accepts get no answer the first time.
+    /// Holds a hook with this timeout and 48 hours in all: the time held and the number of heartbeats. The first attempt at a
+    /// heartbeat fails if `lost` accepts its number.
     async fn held(timeout: Duration, lost: fn(u32) -> bool) -> (Duration, u32) {
         let began = Instant::now();
         let (latest, sent, failed) = (Cell::new(began), Cell::new(0), Cell::new(false));
@@ -291,13 +291,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hook_is_held_for_48_hours_and_then_let_go() {
+    async fn hook_is_held_for_48_hours_in_spite_of_lost_heartbeats() {
         assert_eq!(held(Duration::from_hours(2), |_| false).await, (LONGEST, 49));
         assert_eq!(held(Duration::from_mins(30), |_| false).await, (LONGEST, 193));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_heartbeat_that_is_lost_does_not_cost_the_hook() {
         let (held, _) = held(Duration::from_mins(30), |number| number % 2 == 1).await;
         assert!(held >= LONGEST, "{held:?}");
     }

@@ -1,4 +1,4 @@
-//! The managed tag: whether an instance is one that we act on, when the settings ask for a tag.
+//! Managed tag: restricts Spillway to instances with a tag of the settings.
 
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::types::Filter;
@@ -10,8 +10,8 @@ use crate::aws::{self, CallError};
 
 const DESCRIBE: &str = "autoscaling:DescribeTags";
 
-/// Whether the instance has the tag, or its Auto Scaling group: a group's tags reach its instances only
-/// if they are propagated, and only those launched since.
+/// Returns `true` if the instance or its Auto Scaling group has the tag. A group's tags reach only instances launched after
+/// the tagging, and only if propagated.
 pub(crate) async fn is_managed(
     autoscaling: &Client,
     instance: &Instance,

@@ -1,4 +1,4 @@
-//! Calls to AWS: what each service is asked, and for how long.
+//! Calls to AWS, by service.
 
 pub mod ec2;
 pub(crate) mod events;
@@ -17,7 +17,7 @@ use spillway_retry as retry;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-/// Makes a call again and again until it is answered or `end` is here.
+/// Repeats a call after transient failures, until `end`.
 pub async fn until<T, F>(action: &'static str, end: Instant, mut call: impl FnMut() -> F) -> Result<T, CallError>
 where
     F: Future<Output = Result<T, CallError>>,
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_hangs_is_given_up_when_its_time_is_over_and_says_so() {
+    async fn hanging_call_ends_with_its_time() {
         let end = Instant::now() + std::time::Duration::from_secs(5);
         let given_up = until::<(), _>("ec2:DescribeInstances", end, std::future::pending).await.expect_err("it hangs");
         assert_eq!(chain(&given_up), "ec2:DescribeInstances got no answer: the time was up");

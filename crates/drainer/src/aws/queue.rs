@@ -1,4 +1,4 @@
-//! SQS: the queue of messages for the announcer.
+//! SQS: queue of messages for the announcer.
 
 use serde_json::json;
 use spillway_aws_call::{Call, Caller, Service};

@@ -1,4 +1,4 @@
-//! Whether an Auto Scaling group keeps an instance whose terminate hook is abandoned: its instance lifecycle policy.
+//! Instance lifecycle policy of an Auto Scaling group, which may keep an instance after an abandoned terminate hook.
 
 use std::iter::successors;
 use std::time::Duration;
@@ -12,30 +12,31 @@ use tokio::time::Instant;
 use crate::aws::CallError;
 
 const DESCRIBE: &str = "autoscaling:DescribeAutoScalingGroups";
-/// The longest pauses between two attempts: the first, and what they grow to. Each drain of an instance refresh asks.
+/// First and longest pause between two attempts, before jitter. All drains of an instance refresh read the policy.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
-/// Whether the group's policy has `TerminateHookAbandon` set to `retain`.
+/// Returns `true` if the group's policy has `TerminateHookAbandon` set to `retain`.
 pub fn keeps_abandoned(group: &AutoScalingGroup) -> bool {
     let triggers = group.instance_lifecycle_policy.as_ref().and_then(|policy| policy.retention_triggers.as_ref());
     triggers.and_then(|triggers| triggers.terminate_hook_abandon.as_ref()) == Some(&RetentionAction::Retain)
 }
 
-/// Asks Auto Scaling for the policy of a group until `end`. `None`: it is not known.
+/// Reads the policy of a group, with retries until `end`. `None` on failure.
 pub(crate) async fn look_up(client: &Client, group: &str, end: Instant) -> Option<bool> {
-    let ask = async || {
+    let describe = async || {
         let call = client.describe_auto_scaling_groups().auto_scaling_group_names(group).include_instances(false);
         call.send().await.map_err(|error| CallError::new(DESCRIBE, error))
     };
     let (first, longest) = PAUSES;
     let pauses = successors(Some(first), |pause| Some((*pause * 2).min(longest))).map(jittered);
-    match with_pauses(end, pauses, ask, |_| ()).await {
+    match with_pauses(end, pauses, describe, |_| ()).await {
         Ok(described) => Some(described.auto_scaling_groups().first().is_some_and(keeps_abandoned)),
         Err(stopped) => {
             let error = stopped.error_or(CallError::unanswered(DESCRIBE, "the time was up"));
             tracing::warn!(
                 error = chain(&error),
-                "cannot read the lifecycle policy of Auto Scaling group {group}: without an earlier answer its instances go"
+                "cannot read the instance lifecycle policy of Auto Scaling group {group}; using the last answer, else assuming \
+                 that its instances are terminated"
             );
             None
         }
@@ -50,7 +51,7 @@ mod tests {
     use crate::test_support::script::call;
 
     #[tokio::test(start_paused = true)]
-    async fn policy_is_asked_for_until_the_end() {
+    async fn policy_is_read_with_retries_until_the_end() {
         let busy = call("DescribeAutoScalingGroups").says(503, query_error("ServiceUnavailable", "why")).repeated();
         let (context, began) = (TestContext::new(&[], [], [busy]), Instant::now());
         let known = look_up(&context.autoscaling, "my-asg", began + Duration::from_mins(30)).await;

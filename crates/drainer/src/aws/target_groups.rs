@@ -1,5 +1,5 @@
-//! An instance as a target of its cluster's load balancers: waited for until it is drained there. AWS tells nobody when that
-//! is, so it is asked every few seconds.
+//! Instance as a target of its cluster's load balancers: waits for the end of its deregistration. AWS sends no event, so the
+//! state is polled.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,13 +20,13 @@ const GROUPS: &str = "elasticloadbalancing:DescribeTargetGroups";
 const TAGS: &str = "elasticloadbalancing:DescribeTags";
 const HEALTH: &str = "elasticloadbalancing:DescribeTargetHealth";
 
-/// How long it is until it is asked again, at least; at most as long once more, so that many drains do not ask at once.
-const AGAIN_AFTER: Duration = Duration::from_secs(3);
-/// Elastic Load Balancing tells the tags of no more groups at once.
+/// Shortest interval between two polls. Jitter up to the same length spreads the polls of many drains.
+const POLL_INTERVAL: Duration = Duration::from_secs(3);
+/// Limit of Elastic Load Balancing for groups in a call of `DescribeTags`.
 const TAGGED_AT_ONCE: usize = 20;
 
-/// Waits until the instance is a target in none of its cluster's target groups, or `end` has come. Returns in how many it is
-/// one still; `None`: in none from the beginning.
+/// Waits until no target group of the cluster has the instance, or until `end`. Returns the number of groups that still have
+/// it; `None` if no group had it at first.
 pub(crate) async fn until_drained(
     client: &Client,
     instance: &InstanceId,
@@ -38,26 +38,26 @@ pub(crate) async fn until_drained(
     for some in groups.chunks(TAGGED_AT_ONCE) {
         of_cluster.extend(aws::until(TAGS, end, || tagged(client, some, cluster)).await?);
     }
-    let mut asked: Vec<(String, Option<Vec<TargetDescription>>)> =
+    let mut groups: Vec<(String, Option<Vec<TargetDescription>>)> =
         of_cluster.into_iter().map(|arn| (arn, None)).collect();
     let mut is_first = true;
     loop {
         let mut left = Vec::new();
-        for (group, targets) in asked {
+        for (group, targets) in groups {
             let there = aws::until(HEALTH, end, || targets_left(client, &group, targets.clone(), instance)).await?;
             left.extend((!there.is_empty()).then_some((group, Some(there))));
         }
         if left.is_empty() {
             return Ok((!is_first).then_some(0));
         }
-        if timeout_at(end, sleep(AGAIN_AFTER + jittered(AGAIN_AFTER))).await.is_err() {
+        if timeout_at(end, sleep(POLL_INTERVAL + jittered(POLL_INTERVAL))).await.is_err() {
             return Ok(Some(left.len()));
         }
-        (asked, is_first) = (left, false);
+        (groups, is_first) = (left, false);
     }
 }
 
-/// The target groups whose targets are instances. Where they are pods, these leave their groups themselves.
+/// Target groups of instances. Pod targets leave their groups by themselves.
 async fn groups_of_instances(client: &Client) -> Result<Vec<String>, CallError> {
     let mut groups = Vec::new();
     let mut pages = client.describe_target_groups().into_paginator().send();
@@ -81,15 +81,14 @@ async fn tagged(client: &Client, groups: &[String], cluster: &ClusterName) -> Re
     Ok(of_cluster.filter_map(|group| group.resource_arn).collect())
 }
 
-/// Whether the tag is that of the cluster: of AWS Load Balancer Controller, or of the cloud controller.
+/// Returns `true` for the cluster's tag, set by the AWS Load Balancer Controller or the cloud controller.
 fn names(tag: &Tag, cluster: &ClusterName) -> bool {
     let (key, value) = (tag.key().unwrap_or_default(), tag.value().unwrap_or_default());
     let cluster = cluster.to_string();
     key == "elbv2.k8s.aws/cluster" && value == cluster || key.strip_prefix("kubernetes.io/cluster/") == Some(&cluster)
 }
 
-/// As which targets the group has the instance: it may have several, by their ports. Only those are looked at that are known;
-/// if none is, all of the group's.
+/// Targets of the instance in the group, one for each port. Describes only the `known` targets if given.
 async fn targets_left(
     client: &Client,
     group: &str,
@@ -106,8 +105,7 @@ async fn targets_left(
     }
 }
 
-/// Whether requests may be under way to the target. One that is not registered any more, or whose group no load balancer
-/// uses, is unused.
+/// Returns `true` unless the target is unused: deregistered, or in a group without load balancer.
 fn is_left(target: &TargetHealthDescription) -> bool {
     target.target_health().and_then(|health| health.state()) != Some(&TargetHealthStateEnum::Unused)
 }
@@ -121,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_group_is_a_clusters_by_the_tag_of_either_controller() {
+    fn tag_of_either_controller_names_the_cluster() {
         let names =
             |key: &str, value: &str| names(&Tag::builder().key(key).value(value).build(), &ClusterName::new("prod"));
         assert!(names("elbv2.k8s.aws/cluster", "prod") && names("kubernetes.io/cluster/prod", "owned"));

@@ -1,4 +1,4 @@
-//! The context of a function on Lambda: its clients, from what the environment says of Region, function and credentials.
+//! Context of a function on Lambda, from its environment.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::later::{FunctionName, Scheduler};
 impl Context {
     /// Makes the clients. Fails if the environment lacks something.
     pub fn from_environment(settings: Settings, aws: &SdkConfig) -> Result<Self, Error> {
-        // What a storm empties the limits of is tried again by `crates/retry` alone, which knows what throttling is.
+        // Only `crates/retry` repeats throttled calls: it backs off longer.
         let once = aws.to_builder().retry_config(RetryConfig::disabled()).build();
         let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
         let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;

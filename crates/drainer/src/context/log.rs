@@ -1,26 +1,25 @@
-//! The function's log, as far as its wide lines go: the receipt and its metrics.
+//! Log for receipts and metrics.
 
 use std::fmt;
 use std::io::Write as _;
 
-/// Where wide lines are written.
+/// Destination of receipt and metrics lines.
 pub struct Log(Box<dyn Fn(&str) + Send + Sync>);
 
 impl Log {
-    /// Hands each line to `write`.
+    /// Log that passes each line to `write`.
     pub(crate) fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Box::new(write))
     }
 
-    /// Lambda's log.
+    /// Log on Lambda.
     pub(crate) fn stdout() -> Self {
         Self::new(|line| {
-            // A log that cannot be written is not worth failing a drain for, and nobody could be told.
+            // Best effort: there is no place for an error.
             let _ = writeln!(std::io::stdout().lock(), "{line}");
         })
     }
 
-    /// Writes a line.
     pub fn write(&self, line: &str) {
         (self.0)(line);
     }

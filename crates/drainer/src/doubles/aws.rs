@@ -1,4 +1,4 @@
-//! A double of AWS behind the SDK's clients: what is asked, whatever its protocol, and answers in each service's own words.
+//! Test double of AWS behind the SDK's clients, with the answers of each service.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,13 +18,12 @@ use serde_json::json;
 /// A call to AWS.
 #[derive(Debug)]
 pub struct AwsCall {
-    /// The action where the protocol names it, else the method and the path.
+    /// Action if the protocol names it, else method and path.
     pub name: String,
-    /// What is asked.
     pub body: String,
 }
 
-/// A status and a body; `None`: the connection breaks.
+/// Status and body; `None` breaks the connection.
 pub type AwsAnswer = Option<(u16, String)>;
 
 /// Answers every call to AWS.
@@ -32,7 +31,7 @@ pub type AwsAnswer = Option<(u16, String)>;
 pub struct AwsDouble(Arc<dyn Fn(AwsCall) -> BoxFuture<'static, AwsAnswer> + Send + Sync>);
 
 impl AwsDouble {
-    /// Answers as the function does.
+    /// Double that answers with a function.
     pub fn new<A>(answer: impl Fn(AwsCall) -> A + Send + Sync + 'static) -> Self
     where
         A: Future<Output = AwsAnswer> + Send + 'static,
@@ -78,7 +77,7 @@ impl AwsCall {
         Self { name, body }
     }
 
-    /// A parameter of the query protocol. Nothing in it is encoded that matters in tests.
+    /// Returns a parameter of the query protocol, without decoding.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.body.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
@@ -89,21 +88,21 @@ fn response(status: u16, body: String) -> HttpResponse {
     let error: Option<serde_json::Value> = serde_json::from_str(&body).ok();
     let mut response = HttpResponse::new(StatusCode::try_from(status).expect("a status"), SdkBody::from(body));
     response.headers_mut().insert("x-amzn-requestid", "aws-1");
-    // As Lambda says it.
+    // Lambda's form.
     if let Some(code) = error.as_ref().and_then(|error| error["__type"].as_str()) {
         response.headers_mut().insert("x-amzn-errortype", code.to_owned());
     }
     response
 }
 
-/// EKS' description of a cluster.
+/// Answer of EKS with a cluster.
 #[must_use]
 pub fn eks_cluster(endpoint: &str) -> String {
     let ca = json!({"data": "Y2E="});
     json!({"cluster": {"endpoint": endpoint, "certificateAuthority": ca}}).to_string()
 }
 
-/// EC2's answer with these instances.
+/// Answer of EC2 with instances.
 #[must_use]
 pub fn instances(items: &str) -> String {
     format!(
@@ -112,7 +111,7 @@ pub fn instances(items: &str) -> String {
     )
 }
 
-/// Auto Scaling's answer with one hook, which waits so many seconds after each heartbeat, and so many in all.
+/// Answer of Auto Scaling with one hook and its timeouts in seconds.
 #[must_use]
 pub fn hooks(heartbeat_s: u64, in_all_s: u64) -> String {
     format!(
@@ -122,7 +121,7 @@ pub fn hooks(heartbeat_s: u64, in_all_s: u64) -> String {
     )
 }
 
-/// Auto Scaling's answer with one group, which keeps instances whose terminate hook is abandoned or has no such policy.
+/// Answer of Auto Scaling with one group, with or without the policy that keeps abandoned instances.
 #[must_use]
 pub fn groups(keeps_abandoned: bool) -> String {
     let policy = "<InstanceLifecyclePolicy><RetentionTriggers><TerminateHookAbandon>retain</TerminateHookAbandon>\
@@ -135,7 +134,7 @@ pub fn groups(keeps_abandoned: bool) -> String {
     )
 }
 
-/// An error of a service that speaks XML.
+/// Error of a service with XML.
 #[must_use]
 pub fn query_error(code: &str, message: &str) -> String {
     format!(
@@ -143,13 +142,13 @@ pub fn query_error(code: &str, message: &str) -> String {
     )
 }
 
-/// An error of EC2, whose form is its own.
+/// Error of EC2.
 #[must_use]
 pub fn ec2_error(code: &str, message: &str) -> String {
     format!("<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>")
 }
 
-/// An error of a service that speaks JSON.
+/// Error of a service with JSON.
 #[must_use]
 pub fn json_error(code: &str) -> String {
     json!({"__type": code, "message": "why", "Message": "why"}).to_string()

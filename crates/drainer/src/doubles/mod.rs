@@ -1,9 +1,8 @@
-//! The function over doubles of AWS, of the API server and of its log: for tests, here and, with the feature `test-support`,
-//! in other crates. Nothing else of the function is public for tests.
+//! Drain function with test doubles of AWS, the API server and the log. Other crates use it with the feature `test-support`.
 //!
-//! * `aws`: a double of AWS
-//! * `script`: the calls that are to come, and the answer to each
-//! * `scripted`: a context whose AWS and whose API server follow scripts
+//! * `aws`: double of AWS
+//! * `script`: expected calls and their answers
+//! * `scripted`: context whose AWS and API server follow scripts
 
 pub mod aws;
 pub mod script;
@@ -39,38 +38,37 @@ use crate::handler;
 use crate::later::{FunctionName, Scheduler};
 use aws::AwsDouble;
 
-/// Where the function of a test runs.
+/// Region of the function in tests.
 pub const REGION: &str = "us-east-1";
 
-/// The function, whose calls are answered by doubles.
+/// Drain function with doubles.
 #[derive(Debug)]
 pub struct Function(Context);
 
-/// An invocation of a test.
+/// Invocation in a test.
 #[derive(Debug)]
 pub struct TestInvocation {
-    /// Lambda's id of it: the same for all attempts at an event.
+    /// Lambda's request id, the same for all attempts at an event.
     pub request_id: String,
-    /// Where the function is at home.
     pub home: Home,
-    /// When it begins by the function's clock, which is now.
+    /// Start on the function's clock.
     pub began: Timestamp,
-    /// How long Lambda lets it run.
+    /// Lambda's timeout.
     pub lasts: SignedDuration,
 }
 
-/// How often the SDK makes a call that fails.
+/// Attempts of the SDK at a failing call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SdkAttempts {
-    /// Once, and without an end to its time: each call that a double sees is one of the function's.
+    /// Single attempt without timeout: a double receives only the function's own calls.
     Once,
-    /// As often as on Lambda.
+    /// Same as on Lambda.
     AsOnLambda,
 }
 
 impl Function {
-    /// The function with these settings. `aws` answers each call to AWS, `cluster` makes the client for each connection to the
-    /// API server at an endpoint, and `log` gets each wide line.
+    /// Makes the function. `aws` answers calls to AWS, `cluster` makes the client for an endpoint, and `log` receives receipts and
+    /// metrics.
     pub fn new(
         settings: Settings,
         aws: &AwsDouble,
@@ -80,7 +78,7 @@ impl Function {
         Self(context(settings, aws, SdkAttempts::AsOnLambda, cluster, Log::new(log)))
     }
 
-    /// Handles an event. Fails with the text of the failure.
+    /// Handles an event. Fails with the failure's text.
     pub async fn handle(&self, event: Value, invocation: TestInvocation) -> Result<Receipt, String> {
         let TestInvocation { request_id, home, began, lasts } = invocation;
         let mut invocation = Invocation::until(began + lasts, &request_id, Clock::starting_at(began));
@@ -89,7 +87,7 @@ impl Function {
     }
 }
 
-/// The one context for tests.
+/// Makes the context for tests.
 pub(crate) fn context(
     mut settings: Settings,
     aws: &AwsDouble,
@@ -101,7 +99,7 @@ pub(crate) fn context(
         SdkAttempts::Once => (RetryConfig::disabled(), TimeoutConfig::disabled()),
         SdkAttempts::AsOnLambda => (RetryConfig::standard(), spillway_startup::aws::timeouts()),
     };
-    // The SDK lets all clients of a process share what they may spend on retries: one test would use up what another has.
+    // A token bucket for each test: the SDK shares one in the process.
     let partition = RetryPartition::custom("this test").token_bucket(TokenBucket::default()).build();
     macro_rules! client {
         ($sdk:ident) => {
@@ -112,7 +110,7 @@ pub(crate) fn context(
                 $sdk::Config::builder()
                     .behavior_version_latest()
                     .region($sdk::config::Region::new(REGION))
-                    // To sign a call takes as long as all else of it.
+                    // Signing would take half of the time.
                     .allow_no_auth()
                     .retry_config($retries)
                     .retry_partition(partition.clone())
@@ -154,7 +152,7 @@ pub(crate) fn context(
     }
 }
 
-/// Every connection goes to a double.
+/// Factory of clients that are doubles.
 struct ClusterDouble(Box<dyn Fn(&str) -> Client + Send + Sync>);
 
 impl Connector for ClusterDouble {

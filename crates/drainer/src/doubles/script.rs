@@ -1,9 +1,8 @@
-//! A script: the calls that are to come, in their order, and the answer to each. What does not come, or was not expected, is
-//! kept for the end of the test.
+//! Script: expected calls in order, with their answers. Missing and unexpected calls fail the test at its end.
 
 use std::sync::{Arc, Mutex};
 
-/// A call that is to come, and its answer.
+/// Expected call and its answer.
 #[derive(Debug)]
 #[must_use = "a script takes it"]
 pub struct Expected {
@@ -13,24 +12,24 @@ pub struct Expected {
     answer: Answer,
     at_any_time: bool,
     may_be_missing: bool,
-    /// How often it came, if it may come again and again.
+    /// Number of calls so far, if it may repeat.
     repeated: Option<u32>,
 }
 
-/// How a call is answered.
+/// Answer to a call.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// With a status and a body.
+    /// Status and body.
     Says(u16, String),
-    /// With lines, and no end.
+    /// Lines without an end.
     Streams(Vec<String>),
     /// The connection breaks.
     Lost,
-    /// Not at all.
+    /// No answer.
     Hangs,
 }
 
-/// A call by its name: `PATCH /api/v1/nodes/n-1`, `CompleteLifecycleAction`. Until it says otherwise it is never answered.
+/// Expects a call by its name: `PATCH /api/v1/nodes/n-1`, `CompleteLifecycleAction`. By default the call hangs.
 pub fn call(call: impl Into<String>) -> Expected {
     let (with, without) = (Vec::new(), Vec::new());
     let (at_any_time, may_be_missing, repeated) = (false, false, None);
@@ -38,13 +37,13 @@ pub fn call(call: impl Into<String>) -> Expected {
 }
 
 impl Expected {
-    /// What its query or its body has to hold.
+    /// Requires a text in the query or body.
     pub fn with(mut self, text: impl Into<String>) -> Self {
         self.with.push(text.into());
         self
     }
 
-    /// What neither its query nor its body may hold.
+    /// Forbids a text in the query and body.
     pub fn without(mut self, text: impl Into<String>) -> Self {
         self.without.push(text.into());
         self
@@ -56,32 +55,32 @@ impl Expected {
         Self { answer: Answer::Says(status, body.to_string()), ..self }
     }
 
-    /// Answers with these lines, and stays open.
+    /// Answers with lines and stays open.
     pub fn streams(self, lines: &[serde_json::Value]) -> Self {
         Self { answer: Answer::Streams(lines.iter().map(|line| format!("{line}\n")).collect()), ..self }
     }
 
-    /// The connection breaks before the answer.
+    /// Breaks the connection before the answer.
     pub fn lost(self) -> Self {
         Self { answer: Answer::Lost, ..self }
     }
 
-    /// It may come when another one is due: what runs side by side has no order.
+    /// Allows the call at any time, for concurrent calls.
     pub fn at_any_time(self) -> Self {
         Self { at_any_time: true, ..self }
     }
 
-    /// It may come at any time, or never: what ends a task may be quicker than its next call.
+    /// Allows the call at any time or never.
     pub fn perhaps(self) -> Self {
         Self { at_any_time: true, may_be_missing: true, ..self }
     }
 
-    /// It comes once or more often, until the next in the order comes.
+    /// Expects the call once or more, until the next in order.
     pub fn repeated(self) -> Self {
         Self { repeated: Some(0), ..self }
     }
 
-    /// What is wrong with what came in its place.
+    /// Returns the difference between a call and the expected one.
     fn objection(&self, call: &str, text: &str) -> Option<String> {
         if self.call != call {
             return Some(format!("{call} came where {} was expected: {text}", self.call));
@@ -94,7 +93,7 @@ impl Expected {
     }
 }
 
-/// What is played to one side of the function: the API server, or AWS.
+/// Script for the API server or for AWS.
 #[derive(Debug, Clone)]
 pub struct Script {
     side: &'static str,
@@ -107,9 +106,9 @@ impl Script {
         Self { side, left: Arc::new(Mutex::new(calls.into_iter().collect())), problems: Arc::default() }
     }
 
-    /// The answer to a call; `None`: it is none that was expected.
+    /// Returns the answer to a call; `None` for an unexpected one.
     pub fn answer(&self, call: &str, text: &str) -> Option<Answer> {
-        let mut left = self.left.lock().expect("nobody panics who has it");
+        let mut left = self.left.lock().expect("the lock is not poisoned");
         let mut is_due = true;
         for at in 0..left.len() {
             let expected = &mut left[at];
@@ -121,23 +120,23 @@ impl Script {
                 }
                 return Some(answer);
             }
-            // The next in the order is due behind what need not come now.
+            // The next call in order is due behind optional ones.
             is_due &= expected.at_any_time || expected.repeated.is_some_and(|times| times > 0);
         }
         let due = left.iter().find(|expected| !expected.at_any_time);
         let problem = due.and_then(|due| due.objection(call, text));
         let nothing = || format!("{call} came when nothing more was expected: {text}");
-        self.problems.lock().expect("nobody panics who has it").push(problem.unwrap_or_else(nothing));
+        self.problems.lock().expect("the lock is not poisoned").push(problem.unwrap_or_else(nothing));
         None
     }
 
-    /// What went otherwise than expected.
+    /// Returns the missing and unexpected calls.
     pub fn problems(&self) -> Vec<String> {
         let never = |expected: &Expected| format!("{} never came", expected.call);
-        let mut problems = self.problems.lock().expect("nobody panics who has it").clone();
+        let mut problems = self.problems.lock().expect("the lock is not poisoned").clone();
         let is_missing =
             |expected: &&Expected| !expected.may_be_missing && expected.repeated.is_none_or(|times| times == 0);
-        problems.extend(self.left.lock().expect("nobody panics who has it").iter().filter(is_missing).map(never));
+        problems.extend(self.left.lock().expect("the lock is not poisoned").iter().filter(is_missing).map(never));
         problems.into_iter().map(|problem| format!("{}: {problem}", self.side)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! A context whose AWS and whose API server follow scripts.
+//! Context whose AWS and API server follow scripts.
 
 use std::convert::Infallible;
 use std::ops::Deref;
@@ -18,8 +18,7 @@ use super::script::{Answer, Expected, Script, call};
 use crate::context::Context;
 use crate::context::log::Log;
 
-/// A context that follows scripts. When it is dropped the test fails, if a call came that was not expected, or one that was
-/// never came.
+/// Context with scripts. Its drop fails the test after a missing or unexpected call.
 #[derive(Debug)]
 pub struct TestContext {
     context: Context,
@@ -27,8 +26,8 @@ pub struct TestContext {
 }
 
 impl TestContext {
-    /// With these settings, and what the API server and AWS are to be asked, in order. That a drain has begun, and the receipt,
-    /// may be published at any time.
+    /// Makes a context with settings and the expected calls to the API server and to AWS. The begin of a drain and the receipt may be
+    /// published at any time.
     pub fn new(
         variables: &[(&str, &str)],
         api: impl IntoIterator<Item = Expected>,
@@ -65,12 +64,12 @@ impl Drop for TestContext {
     }
 }
 
-/// The event bus takes an event.
+/// Expects an event on the event bus.
 pub fn put_event() -> Expected {
     call("PutEvents").says(200, json!({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}))
 }
 
-/// A refusal, as the API server words it, about an object of that kind.
+/// Refusal of the API server about an object of this kind.
 pub fn status(code: u16, reason: &str, kind: &str) -> String {
     let details = json!({"name": "x", "kind": kind});
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "why",
@@ -78,7 +77,7 @@ pub fn status(code: u16, reason: &str, kind: &str) -> String {
     status.to_string()
 }
 
-/// AWS as the script has it, and EKS as it describes a cluster.
+/// Double of AWS with a script, and with EKS' description of each cluster.
 fn scripted(script: Script) -> AwsDouble {
     AwsDouble::new(move |call| {
         let refusal = || Answer::Says(400, json!({"__type": "Unexpected", "message": "by the test"}).to_string());
@@ -98,7 +97,7 @@ fn scripted(script: Script) -> AwsDouble {
     })
 }
 
-/// A client whose requests are answered by the script.
+/// Client with a script.
 fn client(script: Script) -> kube::Client {
     let service = tower::service_fn(move |request: Request<Body>| respond(script.clone(), request));
     kube::Client::new(service, "default")

@@ -1,9 +1,8 @@
-//! Watches the PodDisruptionBudgets of the namespaces in which one blocks a pod.
+//! Watches of PodDisruptionBudgets, in namespaces where a budget blocks a pod.
 //!
-//! Nothing is requested before that, so that a drain without budgets costs nothing. Each watch keeps a stream of the
-//! connection for as long as it lasts, so only a few namespaces are watched. The budgets of others are polled by evictions, as
-//! those that nobody may watch. A watch of the whole cluster would bring each change of thousands of budgets. A
-//! change's meaning is decided in core's `drain/budgets.rs`.
+//! A drain without blocked pods requests nothing. Each watch occupies a stream of the connection, so only
+//! [`NAMESPACES_WATCHED`] namespaces are watched; elsewhere, and without the right, repeated evictions poll the budgets. A
+//! watch of the whole cluster would receive the changes of thousands of budgets. Core's `drain/budgets.rs` decides on changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,32 +15,32 @@ use spillway_startup::logs::chain;
 
 use crate::kube::watch::{Selection, Watch, WatchEvent};
 
-/// Most namespaces that are watched. Budgets block pods in few as a rule.
+/// Limit of watched namespaces. Budgets usually block pods in few.
 pub(super) const NAMESPACES_WATCHED: usize = 3;
 
-/// The watches of budgets, by namespace.
+/// Watches of budgets, by namespace.
 pub(crate) struct BudgetWatch {
     client: Client,
     watches: BTreeMap<String, Watch<DisruptionBudget>>,
     right: WatchRight,
 }
 
-/// Whether we may watch budgets.
+/// Right to watch budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchRight {
-    /// As far as we know.
+    /// Assumed until a 403.
     Granted,
-    /// The API server said no. The evictions of pods that a budget blocks are tried now and then all the same.
+    /// The API server answered 403. Evictions of blocked pods are still repeated.
     Missing,
 }
 
 impl BudgetWatch {
-    /// No namespace is watched yet.
+    /// Watches no namespace yet.
     pub(crate) fn new(client: Client) -> Self {
         Self { client, watches: BTreeMap::new(), right: WatchRight::Granted }
     }
 
-    /// Watches these namespaces too from now on, as far as there is room.
+    /// Adds namespaces, up to [`NAMESPACES_WATCHED`].
     pub(crate) fn watch(&mut self, namespaces: BTreeSet<&str>) {
         if self.right == WatchRight::Missing {
             return;
@@ -54,8 +53,7 @@ impl BudgetWatch {
         }
     }
 
-    /// The next change and its namespace; never, while nothing is watched. Can be cancelled without
-    /// losing one.
+    /// Returns the next change and its namespace; pending without watches. Cancel safe.
     pub(crate) async fn next(&mut self) -> (String, Change<DisruptionBudget>) {
         loop {
             let (namespace, event) = self.next_of_any().await;
@@ -115,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_may_not_watch_budgets_asks_once() {
+    async fn denied_budget_watch_is_not_repeated() {
         let refused = call("GET /apis/policy/v1/namespaces/a/poddisruptionbudgets");
         let refused = refused.says(403, status(403, "Forbidden", "poddisruptionbudgets"));
         let context = TestContext::new(&[], [refused], []);

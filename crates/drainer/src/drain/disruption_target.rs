@@ -1,5 +1,5 @@
-//! The condition `DisruptionTarget`, which tells a pod's Job that the pod has not failed: an eviction sets it by itself, a deletion
-//! does not (kubernetes, `pkg/controller/tainteviction`, sets it before it deletes).
+//! Condition `DisruptionTarget` on deleted pods: their Jobs do not count such a pod as failed. The eviction API sets the condition;
+//! before a deletion the client has to (kubernetes, `pkg/controller/tainteviction`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -19,25 +19,24 @@ use tokio::time::timeout;
 use super::evict::{PodRequest, exchange};
 use crate::kube::ApiError;
 
-/// How long its answer is waited for, because the pod's deletion waits as long: half of what is kept before the instance goes.
+/// Timeout of the request, which delays the deletion: half of the margin before the instance goes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sets the condition, as long as that works.
+/// Sets the condition until a request fails.
 pub(crate) struct DisruptionTarget {
     clock: Clock,
-    /// The pods that have it: a deletion may be repeated each second.
+    /// Pods with the condition: a deletion may be repeated each second.
     set: RefCell<BTreeSet<PodUid>>,
-    /// One did not get through: no deletion waits for another.
+    /// A request failed: further deletions do not wait for one.
     is_given_up: Cell<bool>,
 }
 
 impl DisruptionTarget {
-    /// For the pods of one drain.
     pub(crate) fn new(clock: Clock) -> Self {
         Self { clock, set: RefCell::default(), is_given_up: Cell::new(false) }
     }
 
-    /// Sets it on a pod that is about to be deleted. The pod is deleted all the same if that fails, which is told once.
+    /// Sets the condition on a pod before its deletion. Best effort: the first failure is logged.
     pub(crate) async fn set(&self, client: &Client, pod: &LeaveRequest) {
         if self.is_given_up.get() || self.set.borrow().contains(&pod.uid) {
             return;
@@ -60,13 +59,13 @@ impl DisruptionTarget {
             tracing::warn!(
                 pod.name = %name,
                 error,
-                "cannot set the condition DisruptionTarget on pod {name}; deleting it, and others of this drain, without: their Jobs \
-                 take them for failed"
+                "cannot set the condition DisruptionTarget on pod {name}; deleting this and other pods of the drain without it: their \
+                 Jobs count them as failed"
             );
         }
     }
 
-    /// The UID is tested, so that a pod which took the name is not hit.
+    /// Patch with the pod's UID, so that a new pod with the same name is refused.
     fn condition(&self, uid: &PodUid) -> Value {
         let condition = json!({
             "type": "DisruptionTarget",
@@ -79,7 +78,7 @@ impl DisruptionTarget {
     }
 }
 
-/// Why it was not set. `None`: the pod has gone, or another one has its name, as its deletion will find out.
+/// Cause of a refusal; `None` if the pod has gone or another pod has its name.
 fn refusal(status: &Status) -> Option<String> {
     if is_missing(status, "pods") || is_of_another_uid(status) {
         return None;
@@ -102,13 +101,13 @@ mod tests {
     use crate::test_support::log::logged_in_time;
     use crate::test_support::script::{Expected, call};
 
-    /// The conditions of two pods are set one after the other, and that is asked.
-    async fn set_twice(asked: impl IntoIterator<Item = Expected>) {
-        set_of(["a", "b"], asked).await;
+    /// Sets the conditions of two pods.
+    async fn set_twice(api: impl IntoIterator<Item = Expected>) {
+        set_of(["a", "b"], api).await;
     }
 
-    async fn set_of(pods: impl IntoIterator<Item = &'static str>, asked: impl IntoIterator<Item = Expected>) {
-        let context = TestContext::new(&[], asked, []);
+    async fn set_of(pods: impl IntoIterator<Item = &'static str>, api: impl IntoIterator<Item = Expected>) {
+        let context = TestContext::new(&[], api, []);
         let client = client(&context).await;
         let disruption_target = DisruptionTarget::new(Clock::starting_at(Timestamp::UNIX_EPOCH));
         for name in pods {
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn that_it_cannot_be_set_is_told_once() {
+    fn failed_condition_is_logged_once() {
         let lost = call("PATCH /api/v1/namespaces/shop/pods/a/status").lost();
         let lines = logged_in_time(set_twice([lost]));
         let [line] = &lines[..] else { panic!("{lines:?}") };
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_may_not_set_the_condition_tries_once() {
+    async fn denied_or_unanswered_condition_is_not_repeated() {
         let set = |name: &str| call(format!("PATCH /api/v1/namespaces/shop/pods/{name}/status"));
         set_twice([set("a").says(403, status(403, "Forbidden", "pods"))]).await;
         let began = Instant::now();

@@ -1,8 +1,6 @@
-//! A dry run: what a drain of the node would come to. Each pod that would have to leave is evicted as a dry run, and
-//! the API server says whether it would go.
+//! Preview of a drain: evicts each pod as a dry run of the API server.
 //!
-//! The answers are of this moment, each pod's for itself: a budget that allows one disruption says so to all of its
-//! pods.
+//! Each answer is for one pod at this moment: a budget that allows one disruption allows it for each of its pods.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,10 +22,10 @@ use super::evict;
 use super::list::list;
 use crate::kube::ApiError;
 
-/// How long to retry an eviction whose answer says nothing of the pod, because the API server was busy or silent.
+/// Longest time of retries after answers without meaning for the pod: the API server was busy or silent.
 const TRIED_FOR: Duration = Duration::from_secs(10);
 
-/// Evicts each of the node's pods as a dry run. It fails only if they cannot be listed.
+/// Previews the node's pods. Fails only if the pods cannot be listed.
 pub(crate) async fn preview(client: &Client, node: &str, window: Window, now: Timestamp) -> Result<Preview, ApiError> {
     let listed = list(client, node, window).await?;
     let end = window.end.min(Instant::now() + TRIED_FOR);
@@ -37,7 +35,7 @@ pub(crate) async fn preview(client: &Client, node: &str, window: Window, now: Ti
     Ok(Preview { pods: previews.collect().await })
 }
 
-/// Evicts one pod as a dry run, until `end`, unless what would become of it is known without a request.
+/// Previews one pod, with retries until `end`. Sends no request if the plan alone decides.
 pub async fn preview_pod(client: &Client, pod: Planned, now: Timestamp, end: Instant) -> PodPreview {
     let Planned { uid, name, grace, disposition, .. } = pod;
     let mut answers = BTreeMap::new();
@@ -57,7 +55,7 @@ async fn evict(
 ) -> Predicted {
     let mut backoff = Backoff::new();
     loop {
-        // An invocation may be over before the call's own time is.
+        // The invocation may end before the call's own timeout.
         let answer = timeout_at(end, evict::dry_run(client, name, uid)).await;
         let answer = answer.unwrap_or_else(|_| Answer::Unanswered { message: "no answer came in time".to_owned() });
         *answers.entry(dry_run_name(&answer)).or_default() += 1;

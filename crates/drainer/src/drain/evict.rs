@@ -1,5 +1,4 @@
-//! Requesting one pod to leave: by eviction or deletion. What the answer means is decided in core's `drain/answer.rs`.
-//! What its status is to say is sent the same way.
+//! Requests about one pod: eviction, deletion and status patch. Core's `drain/answer.rs` decides on the answers.
 
 use std::time::Duration;
 
@@ -22,17 +21,14 @@ use tokio::time::timeout;
 
 use crate::kube::ApiError;
 
-/// The API server gives an eviction or a deletion up after 34 s itself (`requestTimeoutUpperBound` in its
-/// `endpoints/handlers/rest.go`). Until then the answer may be held up by a webhook, which may take 30 s, or by other work. It breaks
-/// off what nobody waits for any more: a shorter timeout would never let such a pod go.
+/// Timeout of an answer. The API server gives up after 34 s (`requestTimeoutUpperBound` in its `endpoints/handlers/rest.go`); a
+/// webhook may take 30 s. A shorter timeout would cancel each slow request, so that such a pod would never leave.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 
-/// Requests one pod to leave. It is named by its UID, so that one that took its name is not hit.
+/// Evicts or deletes one pod, with its UID as a precondition.
 ///
-/// The requests are made by hand. kube's `Api::evict` writes the options under a name that the API
-/// server does not read, and grace and UID would be lost without a word (kube-core 5.0,
-/// `subresource.rs`); and of no answer does it hand out the headers, where a busy API server says
-/// how long to wait.
+/// kube's `Api::evict` is not used: it writes the options under a name that the API server ignores, so grace period and UID
+/// would be lost (kube-core 5.0, `subresource.rs`). It also hides the header `retry-after` of a busy API server.
 pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
     let LeaveRequest { uid, name, method, grace, timeout: limit } = request;
     let request = match method {
@@ -49,8 +45,8 @@ pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
     }
 }
 
-/// Requests an eviction as a dry run: whether the pod could leave now. That it is one is said twice: in the
-/// address, where admission webhooks see it, and in the body, should something on the way lose the former.
+/// Evicts a pod as a dry run. The option is in the query for admission webhooks, and in the body in case a proxy drops the
+/// query.
 pub(crate) async fn dry_run(client: &Client, name: &PodName, uid: &PodUid) -> Answer {
     let mut eviction = eviction(name, uid, Grace::Own);
     if let Some(options) = &mut eviction.delete_options {
@@ -60,7 +56,7 @@ pub(crate) async fn dry_run(client: &Client, name: &PodName, uid: &PodUid) -> An
     answer(client, name, &PodRequest::Eviction(Box::new(eviction), params)).await
 }
 
-/// What is sent to the API server.
+/// Request to the API server about one pod.
 #[derive(Debug)]
 pub(super) enum PodRequest {
     Eviction(Box<Eviction>, PostParams),
@@ -68,7 +64,7 @@ pub(super) enum PodRequest {
     Status(Patch<Value>),
 }
 
-/// Sends it; that no answer comes is an answer too.
+/// Sends a request. A missing answer is [`Answer::Unanswered`].
 async fn answer(client: &Client, name: &PodName, request: &PodRequest) -> Answer {
     match timeout(ANSWER_TIMEOUT, exchange(client, name, request)).await {
         Ok(Ok(response)) => interpret(&response),
@@ -77,7 +73,7 @@ async fn answer(client: &Client, name: &PodName, request: &PodRequest) -> Answer
     }
 }
 
-/// Sends it; of the answer no more is read than says anything.
+/// Sends a request and reads at most [`READ`] bytes of the answer, rounded up to a frame.
 pub(super) async fn exchange(client: &Client, name: &PodName, request: &PodRequest) -> kube::Result<ApiResponse> {
     let pods = Request::new(Pod::url_path(&(), Some(&name.namespace)));
     let request = match request {
@@ -108,7 +104,7 @@ fn deletion(uid: &PodUid, grace: Grace) -> DeleteParams {
     }
 }
 
-/// `None` leaves the pod its own.
+/// Grace period in seconds; `None` leaves the pod's own.
 fn seconds(grace: Grace) -> Option<i64> {
     match grace {
         Grace::Own => None,

@@ -1,4 +1,4 @@
-//! Whether a node's kubelet still answers: a watch of the node, and a look at its zone before it is taken for dead.
+//! State of a node's kubelet: a watch of the node, and a list of its zone before the node counts as dead.
 
 use std::future::pending;
 
@@ -16,10 +16,10 @@ use tokio::time::sleep;
 use crate::kube::{ApiError, list};
 use crate::node::{NodeWatch, ObservedNodeChange};
 
-/// How many nodes of a zone are read in one request.
+/// Nodes of a zone in one request.
 const PAGE: u32 = 100;
 
-/// A watch of a node's kubelet.
+/// Watch of a node's kubelet.
 pub(crate) struct KubeletWatch {
     client: Client,
     watch: NodeWatch,
@@ -27,25 +27,25 @@ pub(crate) struct KubeletWatch {
     silence: Silence,
 }
 
-/// How long the kubelet has been silent.
+/// Silence of the kubelet.
 enum Silence {
-    /// It answers, as far as is known.
+    /// The kubelet answers, as far as is known.
     None,
-    /// Silent, but not for long enough. The future ends when the node counts as dead.
+    /// Silent, not yet dead. The future ends when the node counts as dead.
     Lasts(LocalBoxFuture<'static, ()>),
-    /// Silent for so long that it counts as dead.
+    /// Silent for so long that the node counts as dead.
     Dead,
 }
 
 impl KubeletWatch {
-    /// Watches that of the claimed node.
+    /// Watches the kubelet of the claimed node.
     pub(crate) fn of(client: &Client, claim: &Claim) -> Self {
         let watch = NodeWatch::of(Api::all(client.clone()), &claim.node);
         Self { client: client.clone(), watch, claim: claim.clone(), silence: Silence::None }
     }
 
-    /// What the node says, at first, and then after each change; or that it is dead by now. A node that cannot be watched is given
-    /// the benefit of the doubt at first; later a watch that breaks changes nothing. Can be cancelled without losing a change.
+    /// Returns the state at first, after each change of the node, and at its death. A broken watch keeps the known state,
+    /// initially [`Kubelet::Answers`]. Cancel safe.
     pub(crate) async fn next(&mut self) -> Kubelet {
         let change = tokio::select! {
             biased;
@@ -56,11 +56,11 @@ impl KubeletWatch {
             }
         };
         let (kubelet, zone) = match change {
-            // The claimed one is no more.
+            // Another node has the name.
             ObservedNodeChange::Is(node) if !self.claim.is_of(&node) => (Kubelet::Silent, None),
             ObservedNodeChange::Is(node) => (kubelet_of(&node), node.labels().get(ZONE_LABEL).cloned()),
             ObservedNodeChange::NotThere => (Kubelet::Silent, None),
-            ObservedNodeChange::NotSeen => return self.silence.kubelet(),
+            ObservedNodeChange::Unknown => return self.silence.kubelet(),
         };
         match (kubelet, &self.silence) {
             (Kubelet::Answers, _) => self.silence = Silence::None,
@@ -76,7 +76,7 @@ impl KubeletWatch {
 }
 
 impl Silence {
-    /// What is known of the kubelet.
+    /// Last known state of the kubelet.
     fn kubelet(&self) -> Kubelet {
         match self {
             Self::None => Kubelet::Answers,
@@ -93,12 +93,11 @@ impl Silence {
     }
 }
 
-/// Ends when a node that is silent from now on is taken for dead: after [`DEAD_AFTER`], if the control plane's view of its zone
-/// is not in doubt then.
+/// Ends when a silent node counts as dead: after [`DEAD_AFTER`], unless most nodes of its zone are silent too.
 async fn until_dead(client: Client, node: String, zone: Option<String>) {
     loop {
         sleep(DEAD_AFTER).await;
-        // A node that is no more has no zone.
+        // A missing node has no zone.
         let Some(zone) = &zone else { return };
         match nodes_of(&client, zone).await {
             Ok(nodes) if nodes.are_in_doubt() => {
@@ -119,7 +118,7 @@ async fn until_dead(client: Client, node: String, zone: Option<String>) {
     }
 }
 
-/// The nodes of a zone, in pages.
+/// Counts the nodes of a zone, in pages.
 async fn nodes_of(client: &Client, zone: &str) -> Result<ZoneNodes, ApiError> {
     let (mut nodes, api) = (ZoneNodes::default(), Api::<Node>::all(client.clone()));
     let mut page = ListParams::default().labels(&format!("{ZONE_LABEL}={zone}")).limit(PAGE);
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_whose_name_another_instances_has_is_silent() {
+    async fn node_of_another_instance_means_silent() {
         let mut successor = node();
         successor["spec"]["providerID"] = json!("aws:///us-east-1a/i-0fffffffffffffff0");
         for (now_there, kubelet) in [(node(), Kubelet::Answers), (successor, Kubelet::Silent)] {
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_nodes_of_a_zone_are_counted_on_every_page() {
+    async fn nodes_of_a_zone_are_counted_on_every_page() {
         let mut silent = node();
         silent["status"]["conditions"][0]["status"] = json!("Unknown");
         let mut first = list("Node", &[silent.clone(), silent]);

@@ -1,19 +1,17 @@
-//! The drain of one node: evict, watch, until it is empty or the time is up. What is decided stands in core's `drain`.
+//! Drain of one node: evict and watch until the node is empty or the time is up. Core's `drain` decides.
 //!
-//! From the ground up; none imports a later one:
-//! * `look`: whether the node is still the claimed one
-//! * `list`: the node's pods
-//! * `evict`: requesting one pod to leave
-//! * `disruption_target`: the condition by which a Job knows that a pod which is deleted has not failed
-//! * `newcomers`: whether pods that come later have come to the claimed node
-//! * `kubelet`: a watch of the node, for whether anybody is there to report a pod's end
-//! * `budget_watch`: the watches of budgets that block pods
-//! * `volumes`: waiting until volumes are detached
-//! * `transition`: the log's lines about pods
-//! * `side_task`: what is done beside a drain once it is under way
-//! * `dry_run`: what a drain would come to
-//!
-//! This file ties them together and decides nothing itself.
+//! Modules from the ground up; none imports a later one:
+//! * `look`: check that the node is still the claimed one
+//! * `list`: lists of the node's pods
+//! * `evict`: eviction and deletion of one pod
+//! * `disruption_target`: condition that protects the Jobs of deleted pods
+//! * `newcomers`: pods that come after the list
+//! * `kubelet`: watch of the node's kubelet
+//! * `budget_watch`: watches of budgets that block pods
+//! * `volumes`: wait for detached volumes
+//! * `transition`: log lines about pods
+//! * `side_task`: publications beside the drain
+//! * `dry_run`: preview of a drain
 
 mod budget_watch;
 mod disruption_target;
@@ -57,49 +55,46 @@ use disruption_target::DisruptionTarget;
 use kubelet::KubeletWatch;
 use list::pods_of;
 pub(crate) use list::{list_claimed, longest_grace, uids};
-use newcomers::{Came, Newcomers};
+use newcomers::{NewPods, Newcomers};
 use side_task::SideTask;
 
-/// Evictions go first: the watch begins when all that can be requested at once are answered, so
-/// that the API server does not report each pod while it should evict the next. One that is slow
-/// to be answered does not delay it for longer than this.
+/// Longest delay of the watch of pods. The watch begins after the answers to the first evictions, so that the API server evicts
+/// before it reports.
 const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 
-/// How long a notice that joins a drain waits for the claim's holder. After that it evicts the pods that the holder has not
-/// evicted. It is time enough for a full node at a busy API server.
+/// Delay of a notice that joins a drain: the claim's holder evicts first. Enough for a full node at a busy API server.
 const HEAD_START: Duration = Duration::from_secs(3);
 
-/// The drain of one claimed node.
+/// Drain of one claimed node.
 pub(crate) struct Drain<'a> {
     node: &'a ClaimedNode,
     progress: Progress,
     ending: Ending,
     requests: FuturesUnordered<LocalBoxFuture<'a, (PodUid, Answer)>>,
     disruption_target: Rc<DisruptionTarget>,
-    /// Where the watch of the pods goes on from, so that nothing is missed until it begins.
+    /// Resource version of the list, from which the watch continues.
     listed_at: String,
     watch_from: Instant,
     pods: Option<Watch<Pod>>,
-    /// Why the pods cannot be watched now, if they cannot.
+    /// Error of a broken watch of the pods.
     blind: Option<String>,
     newcomers: Newcomers<'a>,
     budgets: BudgetWatch,
     kubelet: Option<KubeletWatch>,
 }
 
-/// What a drain waited for.
+/// Event that ends a wait of the drain.
 enum Event {
-    /// Something has changed, and the drain has taken note of it.
+    /// A change, already recorded in the drain.
     Change,
-    /// The window is over.
+    /// End of the window.
     TimeUp,
-    /// Nobody wants the drain any more.
+    /// Stop from outside.
     Stopped(StopReason),
 }
 
 impl<'a> Drain<'a> {
-    /// The drain of the pods that were `listed` after a claim that began then, and of those that come. The `history` has what
-    /// is known of them from earlier invocations.
+    /// Drain of the `listed` pods and of later ones. `claim_began` is the start of the claim; `history` has earlier invocations.
     pub(crate) fn new(
         node: &'a ClaimedNode,
         listed: &Listed<Pod>,
@@ -112,7 +107,7 @@ impl<'a> Drain<'a> {
         let now = Instant::now();
         let claimed = history.claimed().unwrap_or_else(|| clock.at(claim_began));
         let returns = if claim.denied().is_some() { Returns::to_uncordoned(claimed) } else { Returns::since(claimed) };
-        // A continuation's claim, or somebody else's cordon: as a rule the scheduler has seen that long ago.
+        // Start of an earlier cordon, of an earlier invocation or of another, which the scheduler knows by now.
         let cordoned = history.claimed().or(claim.cordoned).map_or(now, |cordoned| clock.instant(cordoned));
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {
@@ -132,8 +127,8 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Drains until the node is empty, the window ends, or something is there to `stop` it. The `hook` tightens the window. Once
-    /// its first evictions are answered, the `side_task` is done beside it, and gets the news that there is.
+    /// Drains until the node is empty, the window ends or `stop` ends. `hook` tightens the window. `side_task` runs beside the
+    /// drain after the first evictions and publishes its news.
     pub(crate) async fn run(
         mut self,
         mut hook: impl FusedFuture<Output = Window> + Unpin,
@@ -162,7 +157,7 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Makes the requests that are due, and logs what has become of pods.
+    /// Sends the due requests and logs the transitions of pods.
     fn request(&mut self) {
         for request in self.progress.requests(Instant::now()) {
             let (client, disruption_target) = (self.node.client.clone(), Rc::clone(&self.disruption_target));
@@ -177,7 +172,7 @@ impl<'a> Drain<'a> {
         self.progress.take_transitions().into_iter().for_each(transition::log);
     }
 
-    /// Begins the watches that are due.
+    /// Starts the due watches.
     fn watch(&mut self) {
         let ClaimedNode { claim, client } = self.node;
         let now = Instant::now();
@@ -191,8 +186,7 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Waits for what comes next. What has come is taken before the time is up: in one order, so that a simulation repeats
-    /// itself.
+    /// Waits for the next event. The order is fixed, so that simulations are reproducible; the end of the time comes last.
     async fn next(
         &mut self,
         hook: &mut (impl FusedFuture<Output = Window> + Unpin),
@@ -208,7 +202,7 @@ impl<'a> Drain<'a> {
             biased;
             Some((uid, answer)) = self.requests.next() => self.progress.answered(&uid, answer, Instant::now()),
             event = next_event(&mut self.pods) => self.take(event),
-            Came { pods, is_cordoned_again } = self.newcomers.next() => {
+            NewPods { pods, is_cordoned_again } = self.newcomers.next() => {
                 if is_cordoned_again {
                     self.progress.cordoned_again(Instant::now());
                 }
@@ -226,7 +220,7 @@ impl<'a> Drain<'a> {
         Event::Change
     }
 
-    /// Takes what the watch of the pods tells.
+    /// Records an event of the watch of pods.
     fn take(&mut self, event: WatchEvent<Pod>) {
         self.blind = None;
         match event {
@@ -258,7 +252,7 @@ impl<'a> Drain<'a> {
     }
 }
 
-/// The next event; never, before the watch has begun.
+/// Returns the next event; pending before the watch begins.
 async fn next_event(watch: &mut Option<Watch<Pod>>) -> WatchEvent<Pod> {
     match watch {
         Some(watch) => watch.next().await,
@@ -266,7 +260,7 @@ async fn next_event(watch: &mut Option<Watch<Pod>>) -> WatchEvent<Pod> {
     }
 }
 
-/// What is observed of the kubelet next; never, before it is watched.
+/// Returns the next state of the kubelet; pending before its watch begins.
 async fn next_observed(watch: &mut Option<KubeletWatch>) -> Kubelet {
     match watch {
         Some(watch) => watch.next().await,
@@ -278,13 +272,13 @@ async fn next_observed(watch: &mut Option<KubeletWatch>) -> Kubelet {
 mod tests {
     use super::*;
 
-    /// What an API server allows on a connection by its defaults (kubernetes, `secure_serving.go`).
+    /// Default limit of the API server for a connection (kubernetes, `secure_serving.go`).
     const STREAMS: usize = 100;
 
     #[test]
-    fn all_that_a_drain_has_under_way_at_once_finds_a_stream() {
+    fn concurrent_requests_of_a_drain_fit_in_a_connection() {
         let (pods_watch, kubelet_watch) = (1, 1);
-        // Whether the node was given back; or, if it cannot be, a claim beside the drain and the look at its zone.
+        // The watch for an uncordon; or a claim beside the drain and the list of the zone.
         let of_the_node = 2;
         let watches = pods_watch + kubelet_watch + of_the_node + budget_watch::NAMESPACES_WATCHED;
         assert!(watches + spillway_core::drain::progress::REQUESTS_AT_ONCE + side_task::REQUESTS_AT_ONCE < STREAMS);

@@ -1,6 +1,6 @@
-//! Pods that come to the node after the list: its name alone says whose they are, and another instance's node may have taken
-//! it by then. They wait until a look at the node has said that it is still the one that was claimed. Once it is another's,
-//! it stays another's. One that somebody has uncordoned, and whose instance goes, is cordoned again.
+//! Pods that come to the node after the list. Pods refer to the node by name, and another instance's node may have taken the name.
+//! So new pods wait until the node was read and is still the claimed one. The check also cordons an uncordoned node again if its
+//! instance goes.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -11,44 +11,44 @@ use spillway_core::kube::pod::Pod;
 use spillway_core::node::claimant::Claim;
 use tokio::time::Instant;
 
-use super::look::{Looked, look};
+use super::look::{NameOwner, look};
 
-/// The pods that have come, and the look at their node.
+/// Waiting pods, and the check of their node.
 pub(super) struct Newcomers<'a> {
     client: &'a Client,
     claim: &'a Claim,
     end: Instant,
     held: Vec<Pod>,
     look: Option<Look>,
-    /// Another instance's node has been seen under the name. It stays so, even when that one has gone too.
+    /// Another instance's node has had the name. Final, even if that node goes too.
     is_anothers: bool,
 }
 
-/// A look that is under way. A pod that came after it began waits for the next one.
+/// Check in progress, for the first `about` pods. Later pods wait for the next one.
 struct Look {
     about: usize,
-    looked: LocalBoxFuture<'static, Looked>,
+    looked: LocalBoxFuture<'static, NameOwner>,
 }
 
-/// The pods that have come to the claimed node.
-pub(super) struct Came {
+/// New pods of the claimed node.
+pub(super) struct NewPods {
     pub(super) pods: Vec<Pod>,
-    /// Somebody had uncordoned it.
+    /// The node had been uncordoned.
     pub(super) is_cordoned_again: bool,
 }
 
 impl<'a> Newcomers<'a> {
-    /// Of a claimed node, which is looked at until `end`.
+    /// Checks end at `end`.
     pub(super) fn new(client: &'a Client, claim: &'a Claim, end: Instant) -> Self {
         Self { client, claim, end, held: Vec::new(), look: None, is_anothers: false }
     }
 
-    /// Whether some wait.
+    /// Returns `true` if pods wait.
     pub(super) fn wait(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Takes a change and lets through what is of pods that the drain knows, or that stay in any case.
+    /// Keeps the unknown pods of a change that may have to leave, and returns the rest.
     pub(super) fn hold(&mut self, change: Change<Pod>, is_known: impl Fn(&PodUid) -> bool) -> Option<Change<Pod>> {
         let passes = |pod: &Pod| {
             plan(pod).is_none_or(|pod| is_known(&pod.uid) || matches!(pod.disposition, Disposition::Stays(_)))
@@ -79,9 +79,8 @@ impl<'a> Newcomers<'a> {
         }
     }
 
-    /// Those that have come to the claimed node; never, if none wait. What has come to another is let go. Can be cancelled
-    /// without losing one.
-    pub(super) async fn next(&mut self) -> Came {
+    /// Returns the next pods of the claimed node; pending if none wait. Drops the pods of another node. Cancel safe.
+    pub(super) async fn next(&mut self) -> NewPods {
         if self.held.is_empty() {
             return std::future::pending().await;
         }
@@ -91,16 +90,16 @@ impl<'a> Newcomers<'a> {
         let about = look.about;
         self.look = None;
         match looked {
-            Looked::Anothers => {
+            NameOwner::Another => {
                 self.is_anothers = true;
                 self.held.clear();
-                Came { pods: Vec::new(), is_cordoned_again: false }
+                NewPods { pods: Vec::new(), is_cordoned_again: false }
             }
-            Looked::Claimed { cordoned_again: false } => {
-                Came { pods: self.held.drain(..about).collect(), is_cordoned_again: false }
+            NameOwner::Claimed { cordoned_again: false } => {
+                NewPods { pods: self.held.drain(..about).collect(), is_cordoned_again: false }
             }
-            Looked::Claimed { cordoned_again: true } => {
-                Came { pods: std::mem::take(&mut self.held), is_cordoned_again: true }
+            NameOwner::Claimed { cordoned_again: true } => {
+                NewPods { pods: std::mem::take(&mut self.held), is_cordoned_again: true }
             }
         }
     }
@@ -116,7 +115,7 @@ mod tests {
     use crate::test_support::script::call;
 
     #[tokio::test(start_paused = true)]
-    async fn all_pods_that_wait_for_a_look_at_their_node_are_let_through_and_none_twice() {
+    async fn one_check_of_the_node_releases_each_pod_once() {
         let context = TestContext::new(&[], [call(format!("GET {NODE_PATH}")).says(200, node())], []);
         let (client, claim) = (client(&context).await, claim("e-1"));
         let mut newcomers = Newcomers::new(&client, &claim, Instant::now() + Duration::from_mins(1));

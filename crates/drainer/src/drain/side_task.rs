@@ -1,4 +1,4 @@
-//! What is published beside a drain, once that is under way: its first evictions are answered, and it begins to watch.
+//! Publications beside a drain. They start after the first evictions, when the drain begins to watch.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,24 +8,23 @@ use futures_util::future::{Fuse, FusedFuture as _, LocalBoxFuture};
 use spillway_core::drain::blockage::BlockageNews;
 use tokio::time::{Instant, timeout_at};
 
-/// How many requests it may have under way at once, of those that a connection can carry.
+/// Limit of concurrent requests of a side task.
 pub(crate) const REQUESTS_AT_ONCE: usize = 10;
 
-/// How long it may take, however it goes: little beside the shortest notice.
+/// Timeout of a publication: short against the shortest notice.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Publishes what a drain has news of.
+/// Publishes news of a drain.
 type Publish<'a> = Box<dyn Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a>;
 
-/// Something that is done beside a drain and takes nothing from it: it does not begin before the drain is under way, the
-/// drain does not wait for it, it cannot fail, and what hangs is given up.
+/// Queue of publications beside a drain. The drain does not wait for them, and they cannot fail it.
 pub(crate) struct SideTask<'a> {
     doing: Fuse<LocalBoxFuture<'a, ()>>,
-    /// What is done after that, in order.
+    /// Later publications, in order.
     next: VecDeque<LocalBoxFuture<'a, ()>>,
-    /// Absent: another drain publishes what there is of news.
+    /// `None`: another drain publishes the news.
     publish: Option<Publish<'a>>,
-    /// When all is given up in any case.
+    /// End of all publications.
     latest: Instant,
     stage: Stage,
 }
@@ -37,25 +36,25 @@ enum Stage {
 }
 
 impl<'a> SideTask<'a> {
-    /// Nothing of `what` is done yet. `latest` is when it is given up in any case.
+    /// Side task with `what` as its first publication. All end at `latest`.
     pub(crate) fn new(what: impl Future<Output = ()> + 'a, latest: Instant) -> Self {
         let doing = bounded(what, latest).fuse();
         Self { doing, next: VecDeque::new(), publish: None, latest, stage: Stage::Ahead }
     }
 
-    /// Like `self`, and publishes the drain's news.
+    /// Adds a function that publishes news.
     pub(crate) fn with_news(self, publish: impl Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a) -> Self {
         Self { publish: Some(Box::new(publish)), ..self }
     }
 
-    /// Has news published, after what is being done.
+    /// Appends news to the queue.
     pub(super) fn publish(&mut self, news: BlockageNews) {
         if let Some(publish) = &self.publish {
             self.next.push_back(bounded(publish(news), self.latest));
         }
     }
 
-    /// Begins, or goes on. Ends once for each thing that is done.
+    /// Runs the current publication, or starts the next one. Ends after one publication.
     pub(super) async fn go_on(&mut self) {
         self.stage = Stage::Begun;
         if self.doing.is_terminated()
@@ -66,13 +65,12 @@ impl<'a> SideTask<'a> {
         (&mut self.doing).await;
     }
 
-    /// Whether the drain has been under way.
+    /// Returns `true` after the first [`Self::go_on`].
     pub(crate) fn has_begun(&self) -> bool {
         self.stage == Stage::Begun
     }
 
-    /// Ends what has begun, when the drain is over. Beside a drain that never was under way nothing is done, and news that
-    /// waited for its turn is no news: the receipt has it.
+    /// Finishes the current publication after the drain. Drops the rest: the receipt has the news.
     pub(crate) async fn finish(self) {
         if self.has_begun() && !self.doing.is_terminated() {
             self.doing.await;
@@ -80,11 +78,11 @@ impl<'a> SideTask<'a> {
     }
 }
 
-/// Gives up what hangs. Its time begins when it does.
+/// Limits a publication to [`PATIENCE`] from its start, and to `latest`.
 fn bounded<'a>(what: impl Future<Output = ()> + 'a, latest: Instant) -> LocalBoxFuture<'a, ()> {
     async move {
         if timeout_at(latest.min(Instant::now() + PATIENCE), what).await.is_err() {
-            tracing::warn!("a message about the drain got no answer in time, and is given up; the drain goes on");
+            tracing::warn!("a message about the drain got no answer in time; the drain goes on without it");
         }
     }
     .boxed_local()
@@ -102,7 +100,7 @@ mod tests {
     const LATER: Duration = Duration::from_secs(900);
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_is_done_before_the_drain_is_under_way_and_nothing_if_it_never_is() {
+    async fn unstarted_side_task_does_nothing() {
         let done = Cell::new(0);
         let side_task = SideTask::new(async { done.set(1) }, Instant::now() + LATER);
         side_task.finish().await;
@@ -110,14 +108,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_has_begun_is_done_to_its_end_once() {
+    async fn interrupted_publication_is_finished_once() {
         let done = Cell::new(0);
         let what = async {
             sleep(Duration::from_secs(1)).await;
             done.set(done.get() + 1);
         };
         let mut side_task = SideTask::new(what, Instant::now() + LATER);
-        // A drain goes on with something else again and again.
+        // The drain interrupts the side task.
         for _ in 0..3 {
             tokio::select! {
                 () = side_task.go_on() => {}
@@ -130,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn news_is_published_after_what_is_being_done_in_order_and_not_once_the_drain_is_over() {
+    async fn news_is_published_in_order_until_the_drain_ends() {
         let done = std::cell::RefCell::new(Vec::new());
         let note = |what: String| {
             let done = &done;
@@ -154,11 +152,11 @@ mod tests {
         let mut silent = SideTask::new(async {}, Instant::now() + LATER);
         silent.publish(BlockageNews::Over(Vec::new()));
         silent.go_on().await;
-        assert!(silent.go_on().now_or_never().is_none(), "it has nobody to publish it");
+        assert!(silent.go_on().now_or_never().is_none(), "it does not publish news");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_hangs_is_given_up() {
+    async fn hanging_publication_is_given_up() {
         for (latest, given_up_after) in [(900, 5), (1, 1)] {
             let began = Instant::now();
             let mut side_task = SideTask::new(pending(), began + Duration::from_secs(latest));

@@ -1,28 +1,28 @@
-//! The log's lines about pods: a line for each change of a pod's state.
+//! Log lines about pods: one for each transition.
 
 use spillway_core::drain::pod::blocker::Blocker;
 use spillway_core::drain::pod::transition::Transition;
 
-/// Writes a change into the log.
+/// Logs a transition.
 pub(super) fn log(transition: Transition) {
     match transition {
         Transition::Evicted(pod) => tracing::info!(pod.name = %pod, "evicted pod {pod}: it is shutting down"),
         Transition::Forced(pod, by) => tracing::warn!(
             pod.name = %pod,
-            "forced pod {pod} to leave, which is blocked by {by}: any later, and it would not shut down cleanly"
+            "forced pod {pod}, blocked by {by}: a later deletion would cut its grace period"
         ),
         Transition::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
         Transition::Returned(pod) => tracing::warn!(
             pod.name = %pod,
-            "pod {pod} tolerates the cordon and came after it: not waiting for it"
+            "pod {pod} tolerates the cordon and came after it; not waiting for it"
         ),
         Transition::Unconfirmed(pod, why) => tracing::warn!(
             pod.name = %pod,
-            "pod {pod} should have shut down, and {}: not waiting for it any longer", why.as_str()
+            "pod {pod} should have shut down, and {}; no longer waiting for it", why.as_str()
         ),
         Transition::Blocked(pod, by) => tracing::info!(
             pod.name = %pod,
-            "pod {pod} is blocked by {by}; {}", what_follows(&by)
+            "pod {pod} is blocked by {by}; {}", next_step(&by)
         ),
         Transition::Failed(pod, why) => tracing::warn!(
             pod.name = %pod, error = why,
@@ -34,12 +34,12 @@ pub(super) fn log(transition: Transition) {
     }
 }
 
-fn what_follows(by: &Blocker) -> &'static str {
+fn next_step(by: &Blocker) -> &'static str {
     match by {
         Blocker::Budget(_) => "evicting it when the budget allows a disruption",
-        Blocker::SeveralBudgets(_) => "the eviction API cannot handle that; trying again every few seconds",
-        Blocker::Namespace => "waiting for that",
-        Blocker::DoNotDisrupt(_) => "leaving it alone as long as that can be",
+        Blocker::SeveralBudgets(_) => "the eviction API cannot handle several budgets; trying again every few seconds",
+        Blocker::Namespace => "waiting for the deletion of the namespace",
+        Blocker::DoNotDisrupt(_) => "leaving it alone until its last safe moment",
         Blocker::FailingEviction(_) => "trying again",
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     use crate::test_support::log::logged;
 
     #[test]
-    fn each_change_is_told_with_what_follows_from_it() {
+    fn each_transition_is_logged_with_the_next_step() {
         let pod = || PodName { namespace: "shop".to_owned(), name: "web-1".to_owned() };
         let budget = || Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
         let why = || "the API server answered 403".to_owned();

@@ -1,7 +1,7 @@
-//! The volumes that are attached to a node which is empty: waiting until they are detached.
+//! Wait for the volumes of an empty node to be detached.
 //!
-//! Nothing detaches a volume in order once its instance has gone: Kubernetes waits six minutes before it attaches it to
-//! another node by force (kube-controller-manager, `maxWaitForUnmountDuration`), and the next pod waits as long.
+//! After its instance has gone, a volume is not detached in order: Kubernetes waits six minutes before it attaches the volume to
+//! another node by force (kube-controller-manager, `maxWaitForUnmountDuration`). The next pod waits as long.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,21 +19,21 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::kube::{ApiError, call, if_found, until};
 
-/// Attachments that are read at once.
+/// Limit of concurrent reads of attachments.
 const READ_AT_ONCE: usize = 10;
-/// Attachments, by their names, and the names of their volumes.
+/// Names of attachments and of their volumes.
 type Attached = BTreeMap<String, String>;
 
-/// What came of waiting until volumes are detached.
+/// Result of the wait for volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Detached {
     pub(crate) waited: Duration,
-    /// How many were attached still. `None`: the API server did not say.
+    /// Number of volumes still attached; `None` if the API server did not answer.
     pub(crate) left: Option<usize>,
 }
 
-/// Waits until the volumes that are attached to the node are detached: not past `end`, and not when there is something to
-/// `stop` it. `None`: there was none, or they cannot be waited for.
+/// Waits until the node's volumes are detached, or until `end` or `stop`. `None` without volumes, without the right, or
+/// after `stop`.
 pub(crate) async fn until_detached(
     client: &Client,
     node: &str,
@@ -54,7 +54,10 @@ pub(crate) async fn until_detached(
             if !left.is_empty() {
                 let volumes: Vec<_> = left.values().map(String::as_str).collect();
                 let volumes = volumes.join(", ");
-                tracing::warn!(node.name = node, "waited long enough: still attached to node {node} are {volumes}");
+                tracing::warn!(
+                    node.name = node,
+                    "volumes {volumes} are still attached to node {node}; no longer waiting for them"
+                );
             }
             Some(Detached { waited: begin.elapsed(), left: Some(left.len()) })
         }
@@ -63,7 +66,7 @@ pub(crate) async fn until_detached(
             tracing::warn!(
                 node.name = node,
                 error,
-                "waited long enough to see whether the volumes of node {node} are detached"
+                "cannot see whether the volumes of node {node} are detached; no longer waiting for them"
             );
             Some(Detached { waited: begin.elapsed(), left: None })
         }
@@ -79,7 +82,7 @@ pub(crate) async fn until_detached(
     }
 }
 
-/// Waits until none is attached that is awaited, or `end` has come; answers those that are. `None`: none was at first.
+/// Waits until no awaited volume is attached, or until `end`; returns the attached ones. `None` if there were none at first.
 async fn until_none(
     client: &Client,
     node: &str,
@@ -101,7 +104,7 @@ fn failed(error: &ApiError) {
     tracing::warn!(error = chain(error), "cannot look at VolumeAttachments; trying again");
 }
 
-/// The node's attachments that are awaited.
+/// Reads the node's attachments to be awaited.
 async fn awaited(client: &Client, node: &str, in_use: &BTreeSet<ClaimName>) -> Result<Attached, ApiError> {
     let read = if_found(call(Api::<Node>::all(client.clone()).get(node)).await, "nodes")?;
     let status = read.and_then(|node| node.status);
@@ -117,7 +120,7 @@ async fn awaited(client: &Client, node: &str, in_use: &BTreeSet<ClaimName>) -> R
     Ok(awaited.into_iter().flatten().collect())
 }
 
-/// Those of the attachments that are there still.
+/// Reads the attachments that still exist.
 async fn still_attached(client: &Client, names: impl Iterator<Item = String>) -> Result<Attached, ApiError> {
     let api = Api::<VolumeAttachment>::all(client.clone());
     let read = stream::iter(names.collect::<Vec<_>>()).map(async |name| {
@@ -129,8 +132,8 @@ async fn still_attached(client: &Client, names: impl Iterator<Item = String>) ->
     Ok(there.into_iter().flatten().collect())
 }
 
-/// Name of the attachment to the node of a volume that the node's status has by this unique name. `None`: no CSI driver has
-/// attached the volume (`getAttachmentName` in Kubernetes' `pkg/volume/csi/csi_attacher.go`).
+/// Name of a volume's attachment to the node, from the volume's unique name in the node's status. `None` without a CSI driver
+/// (`getAttachmentName` in Kubernetes' `pkg/volume/csi/csi_attacher.go`).
 fn attachment_name(unique_name: &str, node: &str) -> Option<String> {
     let (driver, handle) = unique_name.strip_prefix("kubernetes.io/csi/")?.split_once('^')?;
     let hash = digest(&SHA256, format!("{handle}{driver}{node}").as_bytes());
@@ -143,7 +146,7 @@ mod tests {
 
     /// Computed with Python's hashlib from `vol-0abc`, `ebs.csi.aws.com` and `ip-10-0-0-1.ec2.internal`.
     #[test]
-    fn attachment_name_is_the_one_that_kubernetes_gives() {
+    fn attachment_name_equals_that_of_kubernetes() {
         let name = attachment_name("kubernetes.io/csi/ebs.csi.aws.com^vol-0abc", "ip-10-0-0-1.ec2.internal");
         assert_eq!(name.as_deref(), Some("csi-d34f1e2932e3736c2023dc94be57bbbb636feeba00aeb091165af5a4bb9263b6"));
         assert_eq!(attachment_name("kubernetes.io/nfs/server:/share", "n"), None);

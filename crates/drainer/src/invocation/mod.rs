@@ -1,3 +1,3 @@
-//! What every part of an invocation shares: whose its log lines are.
+//! Log span of an invocation.
 
 pub(crate) mod span;

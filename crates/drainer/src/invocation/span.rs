@@ -1,11 +1,11 @@
-//! Whose a log line is: the span of one notice, by whose fields an operator finds all lines of a drain.
+//! Log span of one notice. Its fields select all lines of a drain.
 
 use spillway_core::cluster::ClusterName;
 use spillway_notice::Notice;
 use tracing::Span;
 use tracing::field::Empty;
 
-/// The span of what an invocation does about an event. Of the level ERROR, so that no log level takes it off the lines.
+/// Opens the span of an invocation. Its level is ERROR, so that no log level drops it.
 pub(crate) fn open(request_id: &str, event_id: Option<&str>) -> Span {
     tracing::error_span!(
         "notice",
@@ -18,19 +18,19 @@ pub(crate) fn open(request_id: &str, event_id: Option<&str>) -> Span {
     )
 }
 
-/// Adds which instance the notice is about.
+/// Adds kind and instance of the notice.
 pub(crate) fn instance(notice: &Notice) {
     let span = Span::current();
     span.record("notice.kind", notice.kind.as_str());
     span.record("instance.id", notice.instance.as_str());
 }
 
-/// Adds the instance's cluster.
+/// Adds the cluster.
 pub(crate) fn cluster(name: &ClusterName) {
     Span::current().record("cluster.name", name.as_str());
 }
 
-/// Adds the instance's node.
+/// Adds the node.
 pub(crate) fn node(name: &str) {
     Span::current().record("node.name", name);
 }

@@ -1,7 +1,6 @@
-//! Lists, read as they come: of a list only the object that comes is in memory, and what is kept of those that came.
+//! Lists, parsed as a stream: only the current object is in memory.
 //!
-//! etcd takes objects of 1.5 MB, and whoever may create pods says how large theirs are: in one piece, the list of a full node
-//! would be larger than the function.
+//! etcd accepts objects of 1.5 MB, so the list of a full node may be larger than the function's memory.
 
 use std::io;
 use std::time::Duration;
@@ -16,8 +15,7 @@ use tokio::time::timeout;
 
 use super::{ApiError, CALL_TIMEOUT, call_within};
 
-/// Requests a list and hands on one object after the other; returns what the list says of itself. Given up when nothing comes
-/// for [`CALL_TIMEOUT`]: as long as something does, a long list may take its time.
+/// Requests a list and passes each object to `see`; returns the list's metadata. Fails after [`CALL_TIMEOUT`] without data.
 pub async fn each<K: DeserializeOwned>(
     client: &Client,
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
@@ -26,7 +24,7 @@ pub async fn each<K: DeserializeOwned>(
     each_within(CALL_TIMEOUT, client, request, see).await
 }
 
-/// The same, given up when nothing comes for this long.
+/// As [`each`], with another timeout.
 pub(super) async fn each_within<K: DeserializeOwned>(
     patience: Duration,
     client: &Client,
@@ -57,17 +55,16 @@ struct ListHead {
     metadata: ListMeta,
 }
 
-/// Tells a list's items from what stands around them, in pieces as they come. The items are the only array that a list has
-/// at its top.
+/// Splits a list into its items and the envelope around them, chunk by chunk. `items` is the only array at the top of a list.
 #[derive(Debug, Default)]
 struct Splitter {
-    /// How many objects and arrays are open.
+    /// Number of open objects and arrays.
     depth: usize,
     in_items: bool,
     in_string: bool,
     after_backslash: bool,
     envelope: Vec<u8>,
-    /// The item that has begun, as far as it has come.
+    /// Part of the current item.
     item: Vec<u8>,
 }
 
@@ -76,7 +73,7 @@ const BETWEEN: usize = 2;
 
 impl Splitter {
     fn take<E>(&mut self, chunk: &[u8], mut see: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        // Where what is to be kept of the chunk begins.
+        // Start of the bytes to keep.
         let mut from = 0;
         for (at, byte) in chunk.iter().enumerate() {
             if self.in_string {
@@ -129,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of a list that comes in pieces of so many bytes: its items, and what stands around them.
+    /// Items and envelope of a list that comes in pieces of this length.
     fn split(list: &Value, piece: usize) -> (Vec<Value>, Value) {
         let (mut splitter, mut items) = (Splitter::default(), Vec::new());
         for chunk in list.to_string().as_bytes().chunks(piece) {
@@ -139,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_read_in_pieces_of_any_length() {
+    fn list_is_split_at_any_chunk_length() {
         let items = [
             json!({"metadata": {"name": "a", "annotations": {"odd": "\\\"}],[{\\"}}, "spec": {"containers": [{"a": [{}]}]}}),
             json!({}),
@@ -155,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_an_item_holds_it_comes_whole(text in "[\\PC\"\\\\{}\\[\\],:]{0,40}", count in 0..4_usize, piece in 1..30_usize) {
+        fn items_with_any_text_come_whole(text in "[\\PC\"\\\\{}\\[\\],:]{0,40}", count in 0..4_usize, piece in 1..30_usize) {
             let items = vec![json!({"text": text, "in": [{"it": text}]}); count];
             let list = json!({"items": items, "metadata": {"continue": text}});
             let around = json!({"items": [], "metadata": {"continue": text}});

@@ -1,4 +1,4 @@
-//! Calls to the API server: none without a timeout, and every failure told by what can be done.
+//! Calls to the API server, each with a timeout, and their failures by remedy.
 
 pub mod list;
 pub(crate) mod watch;
@@ -12,7 +12,7 @@ use spillway_eks::ConnectionFailure;
 use spillway_retry::{self as retry, Transient};
 use tokio::time::{Instant, timeout};
 
-/// How long the answer to a call is waited for. Evictions and deletions have a time of their own, in `drain/evict.rs`.
+/// Timeout of a call. Evictions and deletions have their own in `drain/evict.rs`.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
@@ -22,13 +22,13 @@ pub enum ApiError {
     /// It answered no each time, because something had changed in between.
     #[error("it changed each time: the API server answered {}", describe(.0))]
     Contended(Box<Status>),
-    /// No connection came about: what we know of the cluster may be out of date.
+    /// The connection failed: the known endpoint may be out of date.
     #[error("cannot connect to the API server")]
     NoConnection(#[source] Box<kube::Error>),
-    /// Who answered is not who EKS says, or EKS knows another certificate authority by now.
+    /// Another server answered, or the certificate authority has changed.
     #[error("the API server's certificate is not of the authority that EKS names")]
     Certificate(#[source] Box<kube::Error>),
-    /// The connection broke, or what came was no answer.
+    /// The connection broke, or the answer was unreadable.
     #[error("the API server's answer was lost")]
     NoAnswer(#[source] Box<dyn Error + Send + Sync>),
     #[error("the API server did not answer within {} s", .0.as_secs())]
@@ -49,7 +49,7 @@ impl ApiError {
         matches!(self, Self::Refused(status) if is_of_admission(status))
     }
 
-    /// Whether an admission webhook is down that has to be asked.
+    /// Returns `true` if a required admission webhook is down.
     pub(crate) fn is_of_unreachable_webhook(&self) -> bool {
         matches!(self, Self::Refused(status) if is_of_unreachable_webhook(status))
     }
@@ -61,9 +61,9 @@ impl Transient for ApiError {
             return true;
         }
         match self.code() {
-            // 401: the token was too old or the authenticator was busy; the next request signs again.
-            // 404: of an object its caller has taken; of a path it came from something on the way.
-            // 410: what a list in pages began with has been compacted; the next attempt begins with the first page.
+            // 401: the token was too old or the authenticator busy; the next request signs anew.
+            // 404: callers handle a missing object; a missing path is the answer of a proxy.
+            // 410: the resource version of a paged list was compacted; the next attempt begins with the first page.
             Some(code) => matches!(code, 401 | 404 | 408 | 409 | 410 | 429) || code >= 500,
             None => true,
         }
@@ -83,7 +83,7 @@ impl From<kube::Error> for ApiError {
     }
 }
 
-/// Makes a call, and gives it up after [`CALL_TIMEOUT`].
+/// Makes a call with [`CALL_TIMEOUT`].
 pub async fn call<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, ApiError> {
     call_within(CALL_TIMEOUT, request).await
 }
@@ -95,7 +95,7 @@ async fn call_within<T>(patience: Duration, request: impl Future<Output = kube::
     }
 }
 
-/// Makes calls again and again until they are answered or `end` is here; `retrying` hears of each failure in between.
+/// Repeats calls after transient failures, until `end`; `retrying` logs each failure.
 pub async fn until<T>(
     end: Instant,
     calls: impl AsyncFnMut() -> Result<T, ApiError>,
@@ -104,8 +104,7 @@ pub async fn until<T>(
     retry::until(end, calls, retrying).await.map_err(|stopped| stopped.error_or(ApiError::TimeUp))
 }
 
-/// The answer, or `None` if there is no such object of that kind. Any other 404 stays an error: something on the way may not
-/// know the path.
+/// Returns the answer, or `None` for a missing object of that kind. Any other 404 is an error, for example of a proxy.
 pub(crate) fn if_found<T>(answer: Result<T, ApiError>, kind: &str) -> Result<Option<T>, ApiError> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -114,7 +113,7 @@ pub(crate) fn if_found<T>(answer: Result<T, ApiError>, kind: &str) -> Result<Opt
     }
 }
 
-/// An error that says whether an object had changed since it was read.
+/// Error that may mean a concurrent change of the object.
 pub(crate) trait Contention {
     fn is_contention(&self) -> bool;
 }
@@ -125,7 +124,7 @@ impl Contention for ApiError {
     }
 }
 
-/// Reads an object and changes it, and reads it again if it has changed in between: at most so many times.
+/// Repeats a read and write after concurrent changes, up to `attempts` times.
 pub(crate) async fn until_settled<T, E: Contention>(
     attempts: u32,
     mut attempt: impl AsyncFnMut() -> Result<T, E>,
@@ -148,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_told_from_what_somebody_has_to_fix() {
+    fn conflicts_busy_and_lost_answers_are_transient() {
         assert!([401, 404, 409, 410, 429, 500, 503].iter().all(|code| refused(*code).is_transient()));
         assert!([400, 403, 422].iter().all(|code| !refused(*code).is_transient()));
         assert!(ApiError::TimeUp.is_transient());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_never_answered_ends_with_its_time() {
+    async fn hanging_call_ends_with_its_time() {
         let end = Instant::now() + Duration::from_secs(10);
         let answer: Result<(), _> = until(end, async || std::future::pending().await, |_| ()).await;
         assert!(matches!(answer, Err(ApiError::TimeUp)), "{answer:?}");
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_api_server_is_not_taken_for_one_of_a_webhook() {
+    fn error_of_the_api_server_is_not_of_a_webhook() {
         assert!([refused(500), refused(403), ApiError::TimeUp].iter().all(|error| !error.is_of_unreachable_webhook()));
     }
 }

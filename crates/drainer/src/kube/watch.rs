@@ -1,7 +1,5 @@
-//! Objects of one kind: listed once, then watched without a gap, whatever happens to the
-//! connection.
+//! Watches: objects of one kind are listed once, then watched without a gap across reconnections.
 //!
-//! A pod that tolerates the cordon and comes later is seen; so is one that goes while the watch is being renewed.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -25,56 +23,54 @@ use tokio::time::{Instant, timeout};
 
 use crate::kube::{ApiError, CALL_TIMEOUT, list};
 
-/// The API server ends a watch after this time; kube refuses 295 s and more.
+/// Duration of a watch, which the API server ends. kube refuses 295 s and more.
 const WATCH_SECONDS: u32 = 240;
-/// A watch that lasted this long was well. One that ends sooner is renewed after a growing pause: a
-/// busy API server ends watches whose reader does not keep up with a burst of changes.
+/// Least duration of a healthy watch. A shorter one is renewed after a growing pause: a busy API server ends watches that fall
+/// behind a burst of changes.
 const HEALTHY: Duration = Duration::from_secs(5);
-/// The shortest pause after a watch that the API server ended too soon. A reader that still takes in what happened before
-/// it began, while more than ten changes wait for it, is let go (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`).
-/// This happens when a full node's pods all go at once, for half a second. Renewed after 100 ms, a watch was ended again in 2
-/// of 11 drains.
+/// Shortest pause after a watch that ended too soon. The API server ends a watch that still reads its initial events while more
+/// than ten changes wait (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`). A full node's pods cause this for half a
+/// second when all leave at once. After a pause of 100 ms, 2 of 11 drains lost the watch again.
 const AFTER_A_BURST: Duration = Duration::from_millis(300);
-/// The API server begins its answer to a watch at once, or within the 3 s that it waits for its cache to
-/// come up to date (apiserver, `watch_cache.go`). Shorter than [`HEALTHY`]: one that never begins was not well.
+/// Timeout for the start of a watch. The API server waits up to 3 s for its cache (apiserver, `watch_cache.go`). Shorter than
+/// [`HEALTHY`], so that a watch without a start is not healthy.
 const BEGINS_WITHIN: Duration = Duration::from_secs(4);
 const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
-/// More changes than a node has pods: a slow reader never loses one, the watch only waits.
+/// Length of the queue of changes: more than a node has pods. The watch waits while the queue is full.
 const CHANGES_QUEUED: usize = 256;
-/// The status of an API server that has too much to do.
-const BUSY: u16 = 429;
-/// How often a watch that such a one refuses, or begins too late, goes on from where it was. Then the objects are listed before it is tried again. In a storm
-/// the lists are what keeps the API server busy: it may read all pods of the cluster for each.
-const GOES_ON_TIMES: u32 = 5;
+const TOO_MANY_REQUESTS: u16 = 429;
+/// Attempts to resume a watch that the busy API server refuses or starts too late. After these the objects are listed again.
+/// Lists are expensive in a storm: the API server may read all pods of the cluster for each.
+const MAX_RESUMES_WHILE_BUSY: u32 = 5;
 
 #[derive(Debug)]
 pub(crate) enum WatchEvent<K> {
     Changed(Change<K>),
-    /// The API server reports changes from here on: the watch begins, or goes on where it was.
+    /// The watch starts or resumes.
     Begun,
-    /// The API server cannot be watched for the moment, and why. The watch goes on trying.
+    /// The watch broke; it is being resumed.
     Interrupted(ApiError),
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Selection<K> {
     pub(crate) api: Api<K>,
-    /// All, if there is none.
+    /// `None` selects all objects.
     pub(crate) field_selector: Option<String>,
 }
 
-/// The objects as they were listed, and where a watch goes on from there.
+/// Listed objects, and the version from which a watch continues.
 #[derive(Debug)]
 pub(crate) struct Listed<K> {
     pub(crate) items: Vec<K>,
     pub(crate) resource_version: String,
 }
 
-/// Longer labels, and selectors of them, are let go: nobody writes so many, and an object may have 1.5 MB.
+/// Limit for labels and selectors of kept objects. Longer ones are dropped: an object may have 1.5 MB.
 const LONGEST_LABELS: usize = 4 << 10;
 
 pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static {
-    /// Lets go of what nobody looks at who watches.
+    /// Drops oversized and unused fields.
     fn slim(self) -> Self {
         self
     }
@@ -104,12 +100,12 @@ impl Watched for DisruptionBudget {
 }
 
 impl<K: Watched> Selection<K> {
-    /// Lists the objects. Without a resource version, so that the answer is not a stale one.
+    /// Lists the objects, without a resource version: the answer is consistent.
     pub(crate) async fn list(&self) -> Result<Listed<K>, ApiError> {
         self.list_within(CALL_TIMEOUT).await
     }
 
-    /// The same, given up when nothing comes for this long.
+    /// As [`Self::list`], with another timeout between two chunks.
     pub(crate) async fn list_within(&self, patience: Duration) -> Result<Listed<K>, ApiError> {
         let params = ListParams { field_selector: self.field_selector.clone(), ..ListParams::default() };
         let request = Request::new(self.api.resource_url()).list(&params);
@@ -119,7 +115,7 @@ impl<K: Watched> Selection<K> {
         Ok(Listed { items, resource_version: list.resource_version.unwrap_or_default() })
     }
 
-    /// Watches from where a list ended; without one, from a list that it makes itself.
+    /// Watches from a resource version; without one, lists first.
     pub(crate) fn watch(self, resource_version: Option<String>) -> Watch<K> {
         let (sender, events) = mpsc::channel(CHANGES_QUEUED);
         let watcher = Watcher { selection: self, resource_version, sender };
@@ -129,7 +125,7 @@ impl<K: Watched> Selection<K> {
     }
 }
 
-/// A watch that runs until it is dropped.
+/// Watch that runs until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch<K> {
     events: mpsc::Receiver<WatchEvent<K>>,
@@ -137,7 +133,7 @@ pub(crate) struct Watch<K> {
 }
 
 impl<K> Watch<K> {
-    /// The next event. Can be cancelled without losing one.
+    /// Returns the next event. Cancel safe.
     pub(crate) async fn next(&mut self) -> WatchEvent<K> {
         self.events.recv().await.expect("the watcher runs as long as the watch")
     }
@@ -145,15 +141,15 @@ impl<K> Watch<K> {
 
 struct Watcher<K> {
     selection: Selection<K>,
-    /// Where to go on from; `None` when that has to be found out.
+    /// Version to continue from; `None` requires a list.
     resource_version: Option<String>,
     sender: mpsc::Sender<WatchEvent<K>>,
 }
 
 enum WatchEnd {
-    /// The API server's time limit; go on from the last version.
+    /// The watch reached [`WATCH_SECONDS`].
     Renew,
-    /// The version is too old to go on from (410).
+    /// The version is too old (410).
     Expired,
     Failed(ApiError),
 }
@@ -167,16 +163,17 @@ impl<K: Watched> Watcher<K> {
             let lasted = begun.elapsed();
             let pause = pause_after(&end, lasted, &mut backoff);
             let is_short = lasted < HEALTHY;
-            let is_busy = |error: &ApiError| error.code() == Some(BUSY) || matches!(error, ApiError::Timeout(_));
+            let is_busy =
+                |error: &ApiError| error.code() == Some(TOO_MANY_REQUESTS) || matches!(error, ApiError::Timeout(_));
             let is_refused = is_short && matches!(&end, WatchEnd::Failed(error) if is_busy(error));
             refused = if is_refused { refused + 1 } else { 0 };
             match end {
                 WatchEnd::Renew => {}
                 WatchEnd::Expired => self.resource_version = None,
                 WatchEnd::Failed(error) => {
-                    let goes_on = is_refused && refused <= GOES_ON_TIMES;
-                    // What cannot be watched for now is looked at all the same, as often as it is tried.
-                    if is_short && error.is_transient() && !goes_on {
+                    let is_resumed = is_refused && refused <= MAX_RESUMES_WHILE_BUSY;
+                    // List in place of the watch.
+                    if is_short && error.is_transient() && !is_resumed {
                         self.resource_version = None;
                     }
                     self.send(WatchEvent::Interrupted(error)).await;
@@ -186,7 +183,7 @@ impl<K: Watched> Watcher<K> {
         }
     }
 
-    /// Watches until the connection or the API server ends it.
+    /// Watches until the connection breaks or the API server ends the watch.
     async fn watch(&mut self) -> WatchEnd {
         let resource_version = match &self.resource_version {
             Some(version) => version.clone(),
@@ -244,13 +241,13 @@ impl<K: Watched> Watcher<K> {
         Ok(resource_version)
     }
 
-    /// Nobody listens any more only while the watch is being dropped, and this task with it.
+    /// Sends an event. Without a receiver the watch, and this task, are being dropped.
     async fn send(&self, event: WatchEvent<K>) {
         let _ = self.sender.send(event).await;
     }
 }
 
-/// How long to wait before a watch is renewed that lasted so long.
+/// Pause before a watch is renewed.
 fn pause_after(end: &WatchEnd, lasted: Duration, backoff: &mut Backoff) -> Duration {
     if lasted >= HEALTHY {
         *backoff = Backoff::new();
@@ -280,10 +277,10 @@ mod tests {
     use crate::test_support::context::{TestContext, client};
     use crate::test_support::script::call;
 
-    /// What is asked first of an API server that refuses all so.
-    async fn asked_first(code: u16, times: usize) -> Vec<&'static str> {
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
+    /// First requests to an API server that refuses everything with this code.
+    async fn first_requests(code: u16, times: usize) -> Vec<&'static str> {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&requests);
         let answer = move |request: http::Request<Body>| {
             let is_watch = request.uri().query().unwrap_or_default().contains("watch=");
             log.lock().unwrap().push(if is_watch { "watch" } else { "list" });
@@ -297,25 +294,21 @@ mod tests {
         let client = kube::Client::new(service_fn(answer), "default");
         let selection = Selection::<Node> { api: Api::all(client), field_selector: None };
         let mut watch = selection.watch(Some("1".to_owned()));
-        while asked.lock().unwrap().len() < times {
+        while requests.lock().unwrap().len() < times {
             watch.next().await;
         }
-        asked.lock().unwrap()[..times].to_vec()
+        requests.lock().unwrap()[..times].to_vec()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_that_a_busy_api_server_refuses_goes_on_from_where_it_was_before_it_lists() {
-        assert_eq!(asked_first(500, 2).await, ["watch", "list"]);
-        assert_eq!(asked_first(429, 7).await, ["watch", "watch", "watch", "watch", "watch", "watch", "list"]);
+    async fn refused_watch_lists_at_once_or_after_five_resumes() {
+        assert_eq!(first_requests(500, 2).await, ["watch", "list"]);
+        assert_eq!(first_requests(429, 7).await, ["watch", "watch", "watch", "watch", "watch", "watch", "list"]);
+        assert_eq!(first_requests(403, 3).await, ["watch", "watch", "watch"], "403 is not transient");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_may_not_watch_does_not_list_instead() {
-        assert_eq!(asked_first(403, 3).await, ["watch", "watch", "watch"]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_api_server_is_told_when_to_end_a_watch() {
+    async fn watch_has_a_timeout_of_240_s() {
         let begins = call("GET /api/v1/nodes").with("watch=true").with("timeoutSeconds=240").streams(&[]);
         let context = TestContext::new(&[], [begins], []);
         let selection = Selection::<Node> { api: Api::all(client(&context).await), field_selector: None };
@@ -339,7 +332,7 @@ mod tests {
     const SOON: Duration = Duration::from_millis(130);
 
     #[test]
-    fn of_labels_and_selectors_only_those_that_nobody_writes_are_let_go() {
+    fn oversized_labels_and_selectors_are_dropped() {
         for (length, is_kept) in [(63, true), (3_700, true), (3_800, false), (100_000, false)] {
             let labels = json!({"k".repeat(317): "x".repeat(length)});
             let pod: Pod = serde_json::from_value(json!({"metadata": {"labels": labels}})).unwrap();
@@ -351,14 +344,14 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_was_ended_in_a_burst_is_renewed_when_the_burst_is_over() {
+    fn watch_that_ended_in_a_burst_is_renewed_after_300_ms() {
         let mut backoff = Backoff::new();
         let pauses = [(); 4].map(|()| pause_after(&WatchEnd::Renew, SOON, &mut backoff).as_millis());
         assert_eq!(pauses, [300, 300, 400, 800]);
     }
 
     #[test]
-    fn a_watch_that_lasted_or_that_lost_its_place_is_renewed_at_once() {
+    fn healthy_or_expired_watch_is_renewed_at_once() {
         let mut backoff = Backoff::new();
         let lost = pause_after(&WatchEnd::Expired, SOON, &mut backoff);
         pause_after(&WatchEnd::Renew, SOON, &mut backoff);

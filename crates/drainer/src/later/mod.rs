@@ -1,5 +1,5 @@
-//! Continuing later, in one way: the function invokes itself, or EventBridge Scheduler invokes it at a time. `Context::send` does
-//! it. Limits are decided in core's `continuation/limits.rs`.
+//! Continuation in a later invocation: the function invokes itself, or EventBridge Scheduler invokes it at a time
+//! (`Context::send`). Core's `continuation/limits.rs` decides the limits.
 //!
 //! * `schedules`: the stack's schedules
 
@@ -13,17 +13,17 @@ use tokio::time::{Instant, sleep_until};
 
 pub(crate) use schedules::{Deleted, FunctionName, ScheduleName, Scheduler};
 
-/// Longest wait that an invocation sleeps. Scheduler invokes within the minute after a time.
+/// Longest wait that an invocation sleeps. Scheduler is precise to one minute.
 const SLEEPS_FOR: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]
 pub(crate) enum Later {
     Now,
-    /// At a time, by the schedule of that name.
+    /// At a time, by the schedule with this name.
     At(Timestamp, ScheduleName),
 }
 
-/// Sleeps until a time that is less than two minutes ahead. Returns `false` at once if that is too long for the invocation.
+/// Sleeps until a time within [`SLEEPS_FOR`] and within the invocation. Returns `false` at once for a later time.
 pub(crate) async fn slept(at: Timestamp, invocation: &Invocation) -> bool {
     let wakes = invocation.clock.instant(at);
     let is_short = wakes <= invocation.drains_until().min(Instant::now() + SLEEPS_FOR);

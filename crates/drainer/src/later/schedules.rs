@@ -1,7 +1,7 @@
-//! At a time: a one-time schedule of EventBridge Scheduler, which invokes the function and is gone.
+//! Schedules of EventBridge Scheduler. Each invokes the function once and is deleted.
 //!
-//! A schedule is named after what it is for, so that an update of a notice moves it and a repeat does
-//! not double it. All are in the stack's own group, and go with it.
+//! A schedule's name is derived from its purpose, so that an updated notice moves it and a repeated notice does not double
+//! it. All schedules are in the stack's group.
 
 use std::iter;
 
@@ -26,12 +26,11 @@ const DELETE: &str = "scheduler:DeleteSchedule";
 const LIST: &str = "scheduler:ListSchedules";
 const GET: &str = "scheduler:GetSchedule";
 
-/// The longest name that Scheduler takes.
+/// Limit of Scheduler for a name.
 const LONGEST_NAME: usize = 64;
-/// Scheduler refuses a time that has passed when the call arrives.
+/// Least time ahead: Scheduler refuses a time that has passed when the call arrives.
 const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
-/// As the rules of the template have it: the function is invoked within the hour, or what it was to be told is kept in the
-/// failure queue.
+/// Same as the rules in the template: after an hour of failed invocations the payload goes to the failure queue.
 const LONGEST_RETRY_S: i32 = 3600;
 const MOST_RETRIES: i32 = 185;
 
@@ -39,42 +38,42 @@ const MOST_RETRIES: i32 = 185;
 pub(crate) struct ScheduleName(String);
 
 impl ScheduleName {
-    /// The schedule of a drain that begins later: one for each instance and each maintenance.
+    /// Schedule of a postponed drain: one for each instance and maintenance.
     pub(crate) fn of(notice: &Notice) -> Self {
-        Self::new(&notice.instance, &what(notice))
+        Self::new(&notice.instance, &purpose(notice))
     }
 
-    /// For what a notice begins still later, and came by a schedule of the first name: Scheduler may still take that one away.
+    /// Schedule of a drain that is postponed again. Scheduler may still delete the one that has just fired.
     pub(crate) fn second(notice: &Notice) -> Self {
-        Self::new(&notice.instance, &format!("{}.again", what(notice)))
+        Self::new(&notice.instance, &format!("{}.again", purpose(notice)))
     }
 
-    /// For the maintenance of a notice, where it was found before its notice came.
+    /// Schedules that the maintenance of a notice may have from a lookup before the notice.
     fn of_found(notice: &Notice) -> Vec<Self> {
         let maintenance = notice.maintenance.as_ref().filter(|maintenance| !maintenance.is_found());
         let ids = maintenance.map(Maintenance::found_ids).unwrap_or_default();
         ids.iter().map(|id| Self::new(&notice.instance, id)).collect()
     }
 
-    /// For a check whether what was done for a notice may be undone: one for each instance and each maintenance, and one more for
-    /// its end. Each has a name of its own: Scheduler may still have the one that it has fired.
+    /// Schedule of an undo check: one for each instance, maintenance and number. The number keeps it apart from a schedule that
+    /// has just fired.
     pub(crate) fn of_check(notice: &Notice, number: u32) -> Self {
         let end = if notice.kind == Kind::MaintenanceOver { "over." } else { "" };
-        Self::new(&notice.instance, &format!("{}.{end}{number}", what(notice)))
+        Self::new(&notice.instance, &format!("{}.{end}{number}", purpose(notice)))
     }
 
-    /// Scheduler takes letters, digits, `-`, `_` and `.`; what is too long keeps its end, where AWS Health
-    /// has the number that tells one maintenance from another.
-    fn new(instance: &InstanceId, what: &str) -> Self {
+    /// Scheduler accepts letters, digits, `-`, `_` and `.`. A name that is too long keeps its end, where AWS Health has the
+    /// unique number of the maintenance.
+    fn new(instance: &InstanceId, purpose: &str) -> Self {
         let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-        let what: Vec<char> = what.chars().map(legal).collect();
+        let purpose: Vec<char> = purpose.chars().map(legal).collect();
         let room = LONGEST_NAME - instance.as_str().len() - 1;
-        let tail = &what[what.len().saturating_sub(room)..];
+        let tail = &purpose[purpose.len().saturating_sub(room)..];
         Self(format!("{instance}.{}", tail.iter().collect::<String>()))
     }
 }
 
-fn what(notice: &Notice) -> String {
+fn purpose(notice: &Notice) -> String {
     match &notice.maintenance {
         Some(maintenance) => maintenance.id.clone(),
         None => notice.kind.as_str().to_owned(),
@@ -102,7 +101,7 @@ struct Place {
 }
 
 impl Scheduler {
-    /// The schedules that the settings tell of. They invoke this Region's function of that name.
+    /// Schedules in the group of the settings, which invoke the named function of this Region.
     pub(crate) fn new(client: Client, schedules: Option<&Schedules>, function: FunctionName<'_>) -> Self {
         let place = schedules.map(|Schedules { group, role_arn, failures_arn }| Place {
             group: group.clone(),
@@ -113,13 +112,13 @@ impl Scheduler {
         Self { client, place }
     }
 
-    /// The client, for what is no schedule of a notice.
+    /// Client for other calls.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Has the function invoked with a payload at a time, or as soon as it can be if that has passed. A schedule of that
-    /// name is moved; if it fires just then, another one is made. Tried until `end`.
+    /// Schedules an invocation with a payload, at once if the time has passed. Moves an existing schedule with this name, or
+    /// replaces it if it has just fired. Retries until `end`.
     pub(crate) async fn put(
         &self,
         name: &ScheduleName,
@@ -130,7 +129,7 @@ impl Scheduler {
     ) -> Result<(), Failure> {
         let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
         let target = target(place, payload);
-        // An attempt may come long after the first one.
+        // Calculated for each attempt: retries may take long.
         let put = async || match self.create(place, name, &ahead(at, clock.now()), &target).await? {
             Exists::No => Ok(()),
             Exists::Yes => self.update(place, name, &ahead(at, clock.now()), &target).await,
@@ -138,16 +137,14 @@ impl Scheduler {
         Ok(aws::until(CREATE, end, put).await?)
     }
 
-    /// Takes away what begins later for a notice, if there is something: also what was scheduled before the notice came, because EC2
-    /// named its maintenance. Tried until `end`.
+    /// Deletes all schedules for a notice, also those from a maintenance lookup. Retries until `end`.
     pub(crate) async fn delete_all_of(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let own = self.delete(&ScheduleName::of(notice), end).await?;
         let others = self.delete_others(notice, end).await?;
         Ok(if own == Deleted::Yes { own } else { others })
     }
 
-    /// Takes away what is scheduled for the maintenance of a notice by another name than its own: the second, and those from before
-    /// the notice came. Tried until `end`.
+    /// Deletes the schedules for a notice except [`ScheduleName::of`]. Retries until `end`.
     pub(crate) async fn delete_others(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let mut deleted = Deleted::No;
         for name in iter::once(ScheduleName::second(notice)).chain(ScheduleName::of_found(notice)) {
@@ -158,7 +155,7 @@ impl Scheduler {
         Ok(deleted)
     }
 
-    /// When the schedules of an instance invoke the function, those of undo checks left out. Tried until `end`.
+    /// Times of an instance's schedules, without undo checks. Retries until `end`.
     pub(crate) async fn times_of(&self, instance: &InstanceId, end: Instant) -> Result<Vec<Timestamp>, Failure> {
         let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
         let names = aws::until(LIST, end, async || {
@@ -173,7 +170,7 @@ impl Scheduler {
                 let answer = self.client.get_schedule().name(&name).group_name(&place.group).send().await;
                 if_found(answer.map_err(|error| CallError::new(GET, error)))
             });
-            // One that is not found has fired meanwhile.
+            // It has fired meanwhile.
             let Some(schedule) = schedule.await? else { continue };
             let is_check =
                 schedule.target.and_then(|target| target.input).is_some_and(|input| input.contains(undo_check::KEY));
@@ -182,9 +179,9 @@ impl Scheduler {
         Ok(times)
     }
 
-    /// Takes a schedule away, if there is one. Tried until `end`.
+    /// Deletes a schedule, if it exists. Retries until `end`.
     async fn delete(&self, name: &ScheduleName, end: Instant) -> Result<Deleted, Failure> {
-        // Without a place nothing was ever scheduled.
+        // Without a group no schedule was ever made.
         let Some(place) = &self.place else { return Ok(Deleted::No) };
         let deleted = aws::until(DELETE, end, async || {
             let answer = self.client.delete_schedule().name(&name.0).group_name(&place.group).send().await;
@@ -219,13 +216,13 @@ pub(crate) enum Deleted {
     No,
 }
 
-/// Whether a schedule of the name was there before.
+/// Existence of the schedule before the call.
 enum Exists {
     Yes,
     No,
 }
 
-/// The answer, or `None` if there is no such schedule.
+/// Returns the answer, or `None` if the schedule does not exist.
 fn if_found<T>(answer: Result<T, CallError>) -> Result<Option<T>, CallError> {
     match answer {
         Err(error) if error.has_code("ResourceNotFoundException") => Ok(None),
@@ -249,12 +246,12 @@ fn at_once() -> FlexibleTimeWindow {
     FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build().expect("it has a mode")
 }
 
-/// The time, or the earliest that Scheduler takes now.
+/// Expression of the time, or of the earliest that Scheduler accepts.
 fn ahead(at: Timestamp, now: Timestamp) -> String {
     expression(at.max(now.saturating_add(LEAST_AHEAD).unwrap_or(Timestamp::MAX)))
 }
 
-/// Scheduler calculates in whole seconds, and in UTC if it is told of no time zone.
+/// Expression of a time, rounded up to seconds, in UTC.
 fn expression(at: Timestamp) -> String {
     let up = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
     at.round(up).unwrap_or(at).strftime("at(%Y-%m-%dT%H:%M:%S)").to_string()
@@ -265,7 +262,7 @@ fn time_of(expression: &str) -> Option<Timestamp> {
     Some(at.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// The function is in the account of the role, and in its partition.
+/// ARN of the function, with the account and the partition of the role.
 fn function_arn(role_arn: &str, region: &str, name: &str) -> String {
     let part = |at| role_arn.split(':').nth(at).unwrap_or_default();
     format!("arn:{}:lambda:{region}:{}:function:{name}", part(1), part(4))
@@ -290,47 +287,41 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_that_scheduler_takes_and_tells_two_maintenances_apart() {
+    fn name_is_legal_and_unique_for_each_maintenance_and_check() {
         assert_eq!(name("rebalance recommendation"), "i-0123456789abcdef0.rebalance-recommendation");
-        let one = name("AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED_90353408594353983");
-        let other = name("AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED_90353408594353984");
+        let retirement = |number: &str| name(&format!("AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED_{number}"));
+        let one = retirement("90353408594353983");
         assert_eq!(one, "i-0123456789abcdef0.TANCE_RETIREMENT_SCHEDULED_90353408594353983");
-        assert_eq!(one.len(), LONGEST_NAME);
-        assert_ne!(one, other);
+        assert!(one.len() == LONGEST_NAME && one != retirement("90353408594353984"));
         assert_eq!(name("a/b: ü"), "i-0123456789abcdef0.a-b---");
-    }
-
-    #[test]
-    fn the_checks_of_two_maintenances_of_an_instance_do_not_replace_each_other() {
         let check = |id: &str, number| {
             let maintenance = Some(Maintenance { id: id.to_owned(), reboots: true, starts: None });
             let notice = test_support::notice(Kind::Maintenance, Deadline::Hard(Timestamp::UNIX_EPOCH));
             ScheduleName::of_check(&Notice { maintenance, ..notice }, number)
         };
         assert_eq!(check("M_1", 0), check("M_1", 0));
-        assert_ne!(check("M_1", 0), check("M_2", 0));
-        assert_ne!(check("M_1", 0), check("M_1", 1));
+        assert!(check("M_1", 0) != check("M_2", 0) && check("M_1", 0) != check("M_1", 1));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_of_a_schedule_is_ahead_of_each_attempt() {
-        let (clock, mut asked) = (Clock::starting_at(Timestamp::UNIX_EPOCH), Vec::new());
+    async fn schedule_is_ahead_of_each_attempt() {
+        let (clock, mut times) = (Clock::starting_at(Timestamp::UNIX_EPOCH), Vec::new());
         for _ in 0..2 {
-            asked.push(ahead(Timestamp::UNIX_EPOCH, clock.now()));
+            times.push(ahead(Timestamp::UNIX_EPOCH, clock.now()));
             tokio::time::sleep(Duration::from_secs(5)).await;
         }
-        assert_eq!(asked, ["at(1970-01-01T00:00:02)", "at(1970-01-01T00:00:07)"]);
+        assert_eq!(times, ["at(1970-01-01T00:00:02)", "at(1970-01-01T00:00:07)"]);
     }
 
     #[test]
-    fn a_time_within_a_second_is_the_next_second_and_never_an_earlier_one() {
+    fn time_is_rounded_up_to_seconds() {
         assert_eq!(expression("2026-12-24T02:30:00Z".parse().unwrap()), "at(2026-12-24T02:30:00)");
         assert_eq!(expression("2026-12-24T02:30:00.001Z".parse().unwrap()), "at(2026-12-24T02:30:01)");
         assert_eq!(expression(Timestamp::MAX), "at(9999-12-30T22:00:00)");
     }
 
     #[test]
-    fn a_schedule_invokes_this_very_function_in_every_partition() {
+    fn function_arn_has_partition_and_account_of_the_role() {
         assert_eq!(
             function_arn("arn:aws-cn:iam::123456789012:role/spillway-schedules", "cn-north-1", "drain"),
             "arn:aws-cn:lambda:cn-north-1:123456789012:function:drain"
@@ -338,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn maintenance_may_be_scheduled_by_the_names_that_it_has_where_it_was_found() {
+    fn lookup_names_cover_the_hours_around_the_start() {
         let found = |id: &str| {
             let starts = Some(at("2026-12-24T02:30:00Z"));
             let maintenance = Some(Maintenance { id: id.to_owned(), reboots: true, starts });
@@ -347,11 +338,11 @@ mod tests {
         };
         let hours = ["01", "02", "03"].map(|hour| ScheduleName(name(&format!("found-reboot-20261224T{hour}"))));
         assert_eq!(found("M-1"), hours);
-        assert_eq!(found("found-reboot-20261224T02"), [], "this is its name");
+        assert_eq!(found("found-reboot-20261224T02"), [], "the notice is the lookup's own");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_schedule_that_may_not_be_taken_away_is_a_failure() {
+    async fn denied_deletion_of_a_schedule_is_a_failure() {
         let notice = test_support::notice(Kind::Spot, Deadline::Open);
         let denied = call(format!("DELETE /schedules/{}", name("spot interruption")));
         let context = TestContext::new(&[], [], [denied.says(403, json_error("AccessDeniedException"))]);
@@ -359,19 +350,19 @@ mod tests {
         assert_eq!(failure.error_type(), "AwsDenied");
     }
 
-    /// For when an instance is scheduled that has these schedules, each of which is answered so.
+    /// Times of an instance with these schedules: name, status and body of each answer.
     async fn scheduled_for(schedules: &[(&str, u16, String)]) -> Result<Vec<Timestamp>, Failure> {
         let listed: Vec<_> = schedules.iter().map(|(what, ..)| json!({"Name": name(what)})).collect();
         let listed = call("GET /schedules").says(200, json!({"Schedules": listed}));
-        let asked = |(what, code, answer): &(&str, u16, String)| {
+        let read = |(what, code, answer): &(&str, u16, String)| {
             call(format!("GET /schedules/{}", name(what))).says(*code, answer)
         };
-        let context = TestContext::new(&[], [], [listed].into_iter().chain(schedules.iter().map(asked)));
+        let context = TestContext::new(&[], [], [listed].into_iter().chain(schedules.iter().map(read)));
         context.scheduler.times_of(&instance_id(), Instant::now() + Duration::from_secs(1)).await
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_drain_that_is_scheduled_is_told_from_a_check_and_from_what_has_fired() {
+    async fn times_leave_out_undo_checks_and_fired_schedules() {
         let schedule = |at: &str, key: &str| {
             let target = json!({"Arn": "arn", "RoleArn": "role", "Input": json!({key: {}}).to_string()});
             json!({"ScheduleExpression": format!("at({at})"), "Target": target}).to_string()
@@ -388,7 +379,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_schedule_cannot_invoke_within_the_hour_is_kept_in_the_failure_queue() {
+    async fn schedule_retries_an_hour_then_uses_the_failure_queue() {
         let notice = test_support::notice(Kind::Spot, Deadline::Open);
         let scheduled = call(format!("POST /schedules/{}", name("spot interruption"))).with("failures");
         let scheduled = scheduled.with(r#""MaximumEventAgeInSeconds":3600"#).with(r#""MaximumRetryAttempts":185"#);

@@ -1,6 +1,6 @@
-//! The claim: one JSON patch that tests the provider id, tests that nobody has cordoned the node, claimed it or opted it out,
-//! then cordons and annotates it. It cannot hit the wrong node, and of two notices at once exactly one wins. The private DNS
-//! name is only a first guess at the node's name; when it is right, the patch is all that is needed.
+//! Claim: one JSON patch that tests the provider id, tests that the node is neither cordoned nor claimed nor opted out, then
+//! cordons and annotates it. The patch cannot hit the wrong node, and one of two concurrent notices wins. If the node's name is
+//! the private DNS name, no other request is needed.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::find::{by_name, by_provider_id, find, guesses};
 use super::{NodeError, patch};
 use crate::kube::{ApiError, until_settled};
 
-/// How often a claim is tried again when the node changes between looking and patching.
+/// Attempts at a claim while the node changes between reading and patching.
 const CLAIM_ATTEMPTS: u32 = 3;
 
 pub(crate) async fn claim(nodes: &Api<Node>, instance: &Instance, claimant: &Claimant<'_>) -> Result<Claim, NodeError> {
@@ -48,7 +48,7 @@ async fn claim_by_name(
     .await
 }
 
-/// Claims the node if it is still as it was observed.
+/// Claims the node if it is unchanged since `observed`.
 async fn claim_as_observed(
     nodes: &Api<Node>,
     name: &str,
@@ -78,7 +78,7 @@ async fn claim_as_observed(
     match patch::send(nodes, name, free.patch(&provider_id, claimant)).await {
         Ok(Some(node)) => Ok(claimed(free.how, own, node.labels)),
         Ok(None) => Err(Unclaimed::NoNode.into()),
-        // It is the instance's node, and free: admission does not see a patch whose tests fail.
+        // The node is the instance's and free: admission runs only after the tests of the patch.
         Err(ApiError::Refused(status))
             if (claimant.annotation.until.is_some() || claimant.instance_goes()) && is_of_admission(&status) =>
         {
@@ -92,13 +92,13 @@ fn provider_id(node: &Node) -> &str {
     node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default()
 }
 
-/// The event whose annotation is on a node that was found claimed.
+/// Event of the claim on a node that is claimed already.
 fn holder<'a>(how: &'a How, claimant: &'a Claimant<'_>) -> &'a str {
     if let How::Joined { event, .. } = how { event } else { &claimant.annotation.event }
 }
 
-/// Reads the instance's node in place of a claim that is answered so, again and again. It has to pass all that a claim tests.
-pub(crate) async fn look_instead(
+/// Reads the instance's node after a claim that was denied with `answer`, and applies the tests of a claim to it.
+pub(crate) async fn observe_without_claiming(
     nodes: &Api<Node>,
     instance: &Instance,
     claimant: &Claimant<'_>,
@@ -122,12 +122,12 @@ pub(crate) async fn look_instead(
 #[derive(Debug)]
 pub enum Rehearsed {
     Passes,
-    /// An admission webhook or policy would refuse the claim, or could not be asked.
+    /// An admission webhook or policy would refuse the claim, or is down.
     Denied(ApiError),
     NotFree,
 }
 
-/// Claims a node without effect, if it is free.
+/// Sends the claim of a free node as a dry run.
 pub async fn rehearse(nodes: &Api<Node>, node: &Node, claimant: &Claimant<'_>) -> Result<Rehearsed, ApiError> {
     let name = node.name_any();
     let ClaimState::Free(free) = claim_state(ObservedNode::of(node), &name, claimant) else {
@@ -149,7 +149,7 @@ mod tests {
     use crate::test_support::script::call;
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_changes_each_time_is_claimed_three_times_in_vain() {
+    async fn claim_of_a_changing_node_is_tried_three_times() {
         let changed = || call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
         let look = || call(format!("GET {NODE_PATH}")).says(200, node());
         let (context, case) =

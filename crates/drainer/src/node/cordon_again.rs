@@ -1,5 +1,4 @@
-//! Cordoning a claimed node again, which somebody has uncordoned while its drain goes on. When, core's
-//! `node/cordon_again.rs` decides.
+//! Repeated cordon of a claimed node that was uncordoned during its drain. Core's `node/cordon_again.rs` decides.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
@@ -9,7 +8,7 @@ use spillway_startup::logs::chain;
 
 use super::patch;
 
-/// Cordons the node again, as it was just seen. Whether it was uncordoned, and is cordoned now.
+/// Cordons the node again if it was uncordoned. Returns `true` if it did.
 pub(crate) async fn cordon_again(nodes: &Api<Node>, node: &Node, claim: &Claim) -> bool {
     let Some(patch) = cordoning_again(node, claim) else { return false };
     let name = &claim.node;
@@ -21,7 +20,7 @@ pub(crate) async fn cordon_again(nodes: &Api<Node>, node: &Node, claim: &Claim) 
         Ok(None) => false,
         Err(error) => {
             let error = chain(&error);
-            tracing::warn!(node.name = name, error, "cannot cordon node {name} again, which somebody uncordoned");
+            tracing::warn!(node.name = name, error, "cannot cordon node {name} again after somebody uncordoned it");
             false
         }
     }

@@ -1,15 +1,15 @@
-//! The node of an instance: found, claimed, and given back. What is decided of it stands in core's `node`.
+//! Node of an instance. Core's `node` decides.
 //!
-//! * `find`: by the names that EKS gives nodes, then by the provider id
-//! * `search`: by the id alone, where EC2 does not describe the instance
-//! * `claim`: the one patch that makes a node ours
-//! * `watch`: whether a claim still counts while its drain goes on
-//! * `cordon_again`: cordoning it again in mid-drain
-//! * `uncordon`: giving a node back
-//! * `node_claim`: handing a node to Karpenter
-//! * `pace`: the nodes beside a claimed one
-//! * `out_of_service`: declaring a node out of service
-//! * `patch`: how patches are sent
+//! * `find`: lookup by usual names, then by provider id
+//! * `search`: lookup by instance id, if EC2 does not describe the instance
+//! * `claim`: patch that cordons and claims a node
+//! * `watch`: watch of one node, and of its claim
+//! * `cordon_again`: repeated cordon during a drain
+//! * `uncordon`: return of a node to use
+//! * `node_claim`: handover of a node to Karpenter
+//! * `pace`: claims of other nodes in the zone
+//! * `out_of_service`: taint out-of-service
+//! * `patch`: sending of patches
 
 mod claim;
 mod cordon_again;
@@ -28,7 +28,7 @@ use spillway_core::node::unclaimed::Unclaimed;
 
 use crate::kube::{ApiError, Contention};
 pub use claim::{Rehearsed, rehearse};
-pub(crate) use claim::{claim, look_instead};
+pub(crate) use claim::{claim, observe_without_claiming};
 pub(crate) use cordon_again::cordon_again;
 pub(crate) use find::{by_likely_names, find, is_of};
 pub(crate) use search::search;
@@ -46,7 +46,7 @@ pub(crate) enum NodeError {
 }
 
 impl NodeError {
-    /// Tells what settles a notice from what is tried again.
+    /// Separates an unclaimed node, which settles the notice, from an error of the API server.
     pub(crate) fn settled<T>(done: Result<T, Self>) -> Result<Result<T, Unclaimed>, ApiError> {
         match done {
             Ok(done) => Ok(Ok(done)),

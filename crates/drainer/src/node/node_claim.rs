@@ -1,12 +1,11 @@
-//! Handing a node to Karpenter: its `NodeClaim` is told until when, then deleted.
+//! Handover of a node to Karpenter: sets the deadline of its `NodeClaim`, then deletes the `NodeClaim`.
 //!
-//! Karpenter does the rest, and in the better order: it starts a replacement before it asks the first pod to leave.
-//! What it lacks is the deadline. Its own way with a spot notice sets none, so that a pod that a budget blocks goes down
-//! with the instance; with one, the pod gets the whole of its grace before it (kubernetes-sigs/karpenter v1.12,
-//! `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). A deadline that is there is only ever
-//! brought forward, also when Karpenter is at work already: it reads it again and again.
+//! Karpenter drains the node, after it has started a replacement. Its own handling of spot notices sets no deadline, so that a pod
+//! behind a budget goes down with the instance. With a deadline the pod gets its whole grace period (kubernetes-sigs/karpenter
+//! v1.12, `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). An existing deadline is only brought
+//! forward, also during Karpenter's drain, which reads the deadline repeatedly.
 //!
-//! Anyone who can write nodes can forge an owner reference. So the `NodeClaim` itself has to name the instance.
+//! Anyone with write access to nodes can forge an owner reference. So the `NodeClaim` itself must name the instance.
 
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -27,12 +26,12 @@ use crate::kube::{ApiError, call, if_found, until_settled};
 const API_VERSION: &str = "karpenter.sh/v1";
 const KIND: &str = "NodeClaim";
 const PLURAL: &str = "nodeclaims";
-/// When the node is to be gone, whatever blocks its pods; RFC 3339.
+/// Annotation with the deadline of the node, in RFC 3339.
 const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
-/// How often the deadline is written again when the claim changes between looking and patching.
+/// Attempts to write the deadline while the claim changes between reading and patching.
 const STAMP_ATTEMPTS: u32 = 3;
 
-/// Deletes the `NodeClaim` of the instance's node, with the deadline on it if there is one.
+/// Deletes the `NodeClaim` of the instance's node, after setting the deadline if there is one.
 pub(crate) async fn hand_over(
     client: &Client,
     instance: &Instance,
@@ -45,7 +44,7 @@ pub(crate) async fn hand_over(
         return Err(why.into());
     }
     let Some(owner) = node_claim_of(&found.metadata) else {
-        // Without Karpenter's label, too, nobody would drain it.
+        // Without Karpenter's label the node is self-managed.
         return if managed_by(found.labels()).is_none() {
             Err(Unclaimed::ManagedBy(ManagedBy::SelfManaged).into())
         } else {
@@ -63,17 +62,20 @@ pub(crate) async fn hand_over(
     })
 }
 
-/// What is known of the claim when its deadline stands.
+/// State of the claim after its deadline was set.
 enum NodeClaimState {
-    /// Nobody has deleted it.
-    Here { until: Option<Timestamp> },
-    /// Somebody has, or it has gone.
+    Here {
+        until: Option<Timestamp>,
+    },
+    /// Being deleted, or gone.
     Leaving,
-    /// It is another instance's.
-    OfAnother { provider_id: Option<String> },
+    /// Claim of another instance.
+    OfAnother {
+        provider_id: Option<String>,
+    },
 }
 
-/// Brings the claim's deadline forward, if this one is earlier and the claim is the instance's.
+/// Brings forward the deadline of the instance's claim.
 async fn stamp(
     claims: &Api<DynamicObject>,
     owner: &OwnerReference,
@@ -106,7 +108,7 @@ async fn stamp(
     .await
 }
 
-/// Deletes this very claim: another may have its name by now. Whether it was there to be deleted.
+/// Deletes the claim with this UID. Returns `false` if it has gone.
 async fn delete(claims: &Api<DynamicObject>, owner: &OwnerReference) -> Result<bool, ApiError> {
     let preconditions = Some(Preconditions { uid: Some(owner.uid.clone()), resource_version: None });
     let this_one = DeleteParams { preconditions, ..DeleteParams::default() };
@@ -138,7 +140,7 @@ fn provider_id(claim: &Value) -> Option<String> {
     claim.pointer("/status/providerID")?.as_str().map(str::to_owned)
 }
 
-/// Karpenter writes whole seconds; the earlier one, so that nothing is promised that there is no time for.
+/// Rounds down to whole seconds, as Karpenter writes them.
 fn whole_second_before(deadline: Timestamp) -> Timestamp {
     let floor = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Floor);
     deadline.round(floor).unwrap_or(deadline)
@@ -148,12 +150,12 @@ fn is_earlier(deadline: Timestamp, claim: &ObjectMeta) -> bool {
     written(claim).is_none_or(|there| deadline < there)
 }
 
-/// The claim's deadline. What cannot be read is none.
+/// Reads the claim's deadline; `None` if unreadable.
 fn written(claim: &ObjectMeta) -> Option<Timestamp> {
     claim.annotations.as_ref()?.get(TERMINATION_TIMESTAMP)?.parse().ok()
 }
 
-/// The version makes it fail if the claim has changed since it was looked at.
+/// Patch that fails if the claim has changed since it was read.
 fn stamp_patch(deadline: Timestamp, claim: &ObjectMeta) -> Value {
     json!({
         "metadata": {
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_claim_of_a_node_is_its_owner() {
+    fn node_claim_is_the_owner_of_the_node() {
         let node = owned_by("NodeClaim", "karpenter.sh/v1");
         assert_eq!(node_claim_of(&node).map(|owner| owner.name.as_str()), Some("default-x7k2p"));
         for others in [owned_by("Machine", "karpenter.sh/v1"), owned_by("NodeClaim", "example.test/v1"), claim(None)] {
@@ -189,31 +191,27 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_names_its_instance_in_its_status() {
+    fn node_claim_names_its_instance_in_its_status() {
         let of = |claim: Value| provider_id(&claim);
         let id = "aws:///us-east-1a/i-0123456789abcdef0";
         assert_eq!(of(json!({"spec": {}, "status": {"providerID": id}})).as_deref(), Some(id));
-        assert_eq!(of(json!({"spec": {"providerID": id}, "status": {}})), None, "what nobody has launched");
+        assert_eq!(of(json!({"spec": {"providerID": id}, "status": {}})), None, "not launched");
         assert_eq!(of(json!({})), None);
     }
 
     #[test]
-    fn a_deadline_is_only_brought_forward() {
+    fn deadline_is_brought_forward_or_replaced_if_unreadable() {
         let deadline = at("2026-11-21T16:00:00Z");
         assert!(is_earlier(deadline, &claim(None)));
         assert!(is_earlier(deadline, &claim(Some("2026-11-21T16:00:01Z"))));
         assert!(is_earlier(deadline, &claim(Some("2026-11-21T17:30:00+01:00"))));
         assert!(!is_earlier(deadline, &claim(Some("2026-11-21T16:00:00Z"))));
         assert!(!is_earlier(deadline, &claim(Some("2026-11-21T15:59:00Z"))));
+        assert!(is_earlier(deadline, &claim(Some("soon"))));
     }
 
     #[test]
-    fn a_deadline_that_cannot_be_read_is_replaced() {
-        assert!(is_earlier(at("2026-11-21T16:00:00Z"), &claim(Some("soon"))));
-    }
-
-    #[test]
-    fn the_stamp_is_of_whole_seconds_and_for_the_claim_as_it_was_seen() {
+    fn stamp_has_whole_seconds_and_the_resource_version() {
         let deadline = whole_second_before(at("2026-11-21T16:00:00.987Z"));
         let patch = stamp_patch(deadline, &claim(None));
         insta::assert_snapshot!(serde_json::to_string_pretty(&patch).unwrap());

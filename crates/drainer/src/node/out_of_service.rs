@@ -1,5 +1,5 @@
-//! Declaring a node out of service, so that Kubernetes frees its pods and volumes at once. It is for a node that is
-//! not Ready; whether its instance is down, which no node can tell, is asked of EC2 between `look` and `declare`.
+//! Taint out-of-service, with which Kubernetes frees a node's pods and volumes at once. For nodes that are not Ready. Between
+//! `look` and `declare` the caller checks in EC2 that the instance is down.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
@@ -17,7 +17,7 @@ use super::{NodeError, patch};
 pub(crate) struct Looked {
     pub(crate) name: String,
     pub(crate) is_ready: bool,
-    /// Another one after each boot.
+    /// Boot id, new after each boot.
     pub(crate) boot: Option<String>,
     node: Node,
 }
@@ -31,7 +31,7 @@ pub(crate) async fn look(nodes: &Api<Node>, instance: &Instance, claimant: &Clai
     Ok(Looked { name, is_ready, boot, node })
 }
 
-/// Taints the node, if it has not changed since it was looked at.
+/// Taints the node, if it is unchanged since `look`.
 pub(crate) async fn declare(nodes: &Api<Node>, looked: &Looked) -> Result<(), NodeError> {
     if let Some(patch) = tainting(&looked.node) {
         patch::send(nodes, &looked.name, patch).await?.ok_or(Unclaimed::NoNode)?;

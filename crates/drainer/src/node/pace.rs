@@ -1,5 +1,4 @@
-//! The pace of planned maintenance: the claims of a zone, the end of a drain, the taint of a node that waits. What follows is decided
-//! in core's `node/pace.rs`.
+//! Pace of planned maintenance: claims of a zone, end of a drain, taint of a waiting node. Core's `node/pace.rs` decides.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,12 +16,12 @@ use super::find::{each_in_pages, find};
 use super::patch;
 use crate::kube::{ApiError, call, if_found, until_settled};
 
-/// How often a change is written again when the node changes between looking and patching.
+/// Attempts at a change while the node changes between reading and patching.
 const ATTEMPTS: u32 = 5;
-/// The nodes that may be claimed. Kubernetes selects nodes by this field and by their name.
+/// Selects cordoned nodes, which include all claimed ones. Nodes have field selectors only for this field and the name.
 const CORDONED: &str = "spec.unschedulable=true";
 
-/// The claims of the zone of a node with these labels; without a zone, of all nodes.
+/// Reads the claims in the zone of these labels; without a zone, of all nodes.
 pub(crate) async fn claims_beside(
     nodes: &Api<Node>,
     labels: &BTreeMap<String, String>,
@@ -35,12 +34,12 @@ pub(crate) async fn claims_beside(
         claims.add(&node, now);
         ControlFlow::Continue(())
     };
-    // On the heap: rustc calculates the size of nested futures only to a certain depth.
+    // Boxed: rustc limits the depth of nested futures.
     Box::pin(each_in_pages(nodes, which, see)).await?;
     Ok(claims)
 }
 
-/// Writes into the claim of that event that its drain is over.
+/// Marks the drain of the event's claim as over.
 pub(crate) async fn set_over(nodes: &Api<Node>, claim: &Claim, event: &str) -> Result<(), ApiError> {
     until_settled(ATTEMPTS, async || {
         let node = if_found(call(nodes.get(&claim.node)).await, "nodes")?;
@@ -52,7 +51,7 @@ pub(crate) async fn set_over(nodes: &Api<Node>, claim: &Claim, event: &str) -> R
     .await
 }
 
-/// Taints the node of an instance whose planned drain waits.
+/// Taints a node whose planned drain waits.
 pub(crate) async fn taint(nodes: &Api<Node>, instance: &Instance, claimant: &Claimant<'_>) -> Result<(), ApiError> {
     until_settled(ATTEMPTS, async || {
         let node = find(nodes, instance).await?.filter(|node| claimant.barred_from(node).is_none());

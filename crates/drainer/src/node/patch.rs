@@ -1,4 +1,4 @@
-//! JSON patches of a node: how they are sent.
+//! JSON patches of a node.
 
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Node;
@@ -10,13 +10,13 @@ use spillway_core::node::patch::FIELD_MANAGER;
 
 use crate::kube::{ApiError, call, if_found};
 
-/// Sends a patch; answers the node as it is now, or `None` if there is none. [`ApiError::Contended`]: a test of the patch
-/// failed, so the node is not as it was read.
+/// Sends a patch and returns the patched node, or `None` if it does not exist. Fails with [`ApiError::Contended`] if a test of the
+/// patch fails.
 pub(super) async fn send(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<Option<ObjectMeta>, ApiError> {
     send_with(nodes, name, patch, PatchParams::default()).await
 }
 
-/// Sends a patch without effect.
+/// Sends a patch as a dry run.
 pub(super) async fn send_dry(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<Option<ObjectMeta>, ApiError> {
     send_with(nodes, name, patch, PatchParams { dry_run: true, ..PatchParams::default() }).await
 }

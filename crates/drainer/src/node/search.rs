@@ -1,4 +1,4 @@
-//! Finding the node of an instance that EC2 does not describe: by the instance's id alone.
+//! Lookup of a node by the instance id alone, for an instance that EC2 does not describe.
 
 use std::ops::ControlFlow;
 
@@ -16,8 +16,8 @@ use crate::kube::{ApiError, call, if_found};
 /// `CSINode` objects in one request: 1.2 KB each.
 const PAGE_OF_CSI_NODES: u32 = 500;
 
-/// The instance as its node names it, if the cluster has one: by the names that hold the id, then by the `CSINode` objects, a tenth as
-/// large as the nodes, then among the nodes of its zone. Without a zone, among all nodes.
+/// Finds the instance by its node: by names with the id, then by the small `CSINode` objects, then among the nodes of the zone, or
+/// among all nodes without a zone.
 pub(crate) async fn search(
     client: &Client,
     id: &InstanceId,
@@ -50,14 +50,14 @@ pub(crate) async fn search(
     in_pages(nodes, which, |name, provider_id| Instance::of_node(id, name, provider_id)).await
 }
 
-/// The instance as the node of that name has it, if the node is the instance's.
+/// Reads the named node and returns the instance if the node is its own.
 async fn at_node(nodes: &Api<Node>, id: &InstanceId, name: &str) -> Result<Option<Instance>, ApiError> {
     let node = if_found(call(nodes.get(name)).await, "nodes")?;
     let provider_id = node.and_then(|node| node.spec?.provider_id);
     Ok(provider_id.and_then(|provider_id| Instance::of_node(id, name, &provider_id)))
 }
 
-/// The name of the node on which a CSI driver calls its node by the instance's id, as those of EBS, EFS and `FSx` do.
+/// Finds the node's name by its CSI node id, which is the instance id for the drivers of EBS, EFS and `FSx`.
 async fn by_csi_node(client: &Client, id: &InstanceId) -> Result<Option<String>, ApiError> {
     let mut found = None;
     let see = |node: CSINode| {
@@ -71,7 +71,7 @@ async fn by_csi_node(client: &Client, id: &InstanceId) -> Result<Option<String>,
     Ok(found)
 }
 
-/// The names with the instance's id that EKS gives nodes: the bare id, and with the domain of resource-based naming.
+/// Usual names with the instance id: the bare id, and with the domain of resource-based naming.
 fn names_with_id(id: &InstanceId, region: &str) -> [String; 2] {
     let domain = if region == "us-east-1" { "ec2.internal".to_owned() } else { format!("{region}.compute.internal") };
     [id.to_string(), format!("{id}.{domain}")]

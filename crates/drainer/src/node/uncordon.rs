@@ -1,5 +1,4 @@
-//! Giving a node back: what was put on it goes, and so does the cordon, if it is still ours. What is taken off is decided in
-//! core's `node/uncordon.rs`.
+//! Return of a node to use: removes Spillway's marks, and the cordon if it is still Spillway's. Core's `node/uncordon.rs` decides.
 
 use kube::{Api, Client, ResourceExt as _};
 use spillway_core::instance::Instance;
@@ -9,18 +8,17 @@ use super::find::{by_likely_names, find};
 use super::patch;
 use crate::kube::{ApiError, until_settled};
 
-/// How often an undo is tried again when the node changes between looking and patching: a kubelet
-/// writes its status every ten seconds at most.
+/// Attempts at an uncordon while the node changes between reading and patching. A kubelet writes its status every ten seconds.
 const UNDO_ATTEMPTS: u32 = 5;
 
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     pub(crate) has_looked: bool,
-    /// Whether a change has failed without a refusal: it may have been made.
+    /// A patch got no answer, so it may have been applied.
     is_unanswered: bool,
 }
 
-/// Gives the instance's node back, if that was what it was claimed for.
+/// Uncordons the instance's node if its claim is for a cause that is `over`.
 pub(crate) async fn uncordon(
     client: &Client,
     instance: &Instance,
@@ -30,8 +28,7 @@ pub(crate) async fn uncordon(
     let nodes = &Api::all(client.clone());
     until_settled(UNDO_ATTEMPTS, async || {
         let found = match over {
-            // Every instance that is launched runs, and most are not in the cluster yet, or never will be: a search
-            // through all nodes is not worth it.
+            // Each launched instance has such a notice, and most are not in the cluster: a search through all nodes is too much.
             UncordonCause::Stop { .. } => by_likely_names(nodes, instance).await?,
             _ => find(nodes, instance).await?,
         };
@@ -63,7 +60,7 @@ mod tests {
     use crate::test_support::script::call;
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_changes_each_time_is_given_back_five_times_in_vain() {
+    async fn uncordon_of_a_changing_node_is_tried_five_times() {
         let node = claimed(Kind::Stopping.as_str(), "e-0", "r-0");
         let look = || call(format!("GET {NODE_PATH}")).says(200, &node);
         let changed = || call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));

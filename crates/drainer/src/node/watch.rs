@@ -1,4 +1,4 @@
-//! One node, watched: who waits for something of it looks when it has changed, and not before.
+//! Watch of one node.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
@@ -13,7 +13,7 @@ use crate::kube::watch::{Selection, Watch, WatchEvent};
 pub(crate) struct NodeWatch {
     name: String,
     watch: Watch<Node>,
-    /// Whether it was logged that the node cannot be watched: once is enough.
+    /// `true` after the first warning about a failed watch.
     is_logged: bool,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct NodeWatch {
 pub(crate) enum ObservedNodeChange {
     Is(Box<Node>),
     NotThere,
-    NotSeen,
+    Unknown,
 }
 
 impl NodeWatch {
@@ -30,16 +30,16 @@ impl NodeWatch {
         Self { name: name.to_owned(), watch: selection.watch(None), is_logged: false }
     }
 
-    /// The node as it is, at first, and then after each change. `None`: it is not there, or cannot be watched for the
-    /// moment, which may be because the right is missing: who waits looks for themselves then.
+    /// Returns the node at first and after each change. `None` if it does not exist or cannot be watched now, perhaps for lack of the
+    /// right: then callers poll.
     pub(crate) async fn next(&mut self) -> Option<Node> {
         match self.next_change().await {
             ObservedNodeChange::Is(node) => Some(*node),
-            ObservedNodeChange::NotThere | ObservedNodeChange::NotSeen => None,
+            ObservedNodeChange::NotThere | ObservedNodeChange::Unknown => None,
         }
     }
 
-    /// Like `next`, but distinguishes "deleted" from "watch failed". Can be cancelled without losing a change.
+    /// Like `next`, but distinguishes "deleted" from "watch failed". Cancel safe.
     pub(crate) async fn next_change(&mut self) -> ObservedNodeChange {
         loop {
             match self.watch.next().await {
@@ -59,15 +59,15 @@ impl NodeWatch {
                             "cannot watch node {node}; looking every few seconds"
                         );
                     }
-                    return ObservedNodeChange::NotSeen;
+                    return ObservedNodeChange::Unknown;
                 }
             }
         }
     }
 }
 
-/// Ends when nobody's claim is on the node any more: AWS may call off, or put off, what it was claimed for, or somebody may
-/// uncordon it. A node that cannot be seen, is gone, or is another's by that name, is not in use again.
+/// Ends when the node has no claim any more: AWS has cancelled or postponed the event, or somebody has uncordoned the node. Ignores a
+/// node that is unreadable, gone or another instance's.
 pub(crate) async fn until_given_back(nodes: &Api<Node>, claim: &Claim) {
     let mut watch = NodeWatch::of(nodes.clone(), &claim.node);
     loop {
@@ -86,7 +86,7 @@ mod tests {
     use crate::test_support::script::call;
 
     #[test]
-    fn that_a_node_cannot_be_watched_is_told_once() {
+    fn failed_watch_of_a_node_is_logged_once() {
         let refused = call("GET /api/v1/nodes").says(403, status(403, "Forbidden", "nodes")).repeated();
         let lines = logged_in_time(async {
             let context = TestContext::new(&[], [refused], []);

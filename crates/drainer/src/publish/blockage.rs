@@ -1,4 +1,4 @@
-//! What there is to say of what blocks a drain: which pods, by what, until when. Pure.
+//! Messages about a blocked drain: pods, blockers, time of force. Pure.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use spillway_receipt::{DRAIN_BLOCKED, DRAIN_UNBLOCKED, Fate, Leaving, Pod, PodRe
 
 use crate::receipt::Publication;
 
-/// News of it, as each way of publishing takes it.
+/// Blockage news for all publications.
 pub(super) struct Blockage {
     pub(super) turn: PublishedBlockage,
-    /// The receipt so far, with the news for a reason and the pods that it is about.
+    /// Receipt so far, with the news as its reason and the affected pods.
     pub(super) publication: Publication,
     pub(super) pods: Vec<PodRecord>,
 }
@@ -34,7 +34,7 @@ impl Blockage {
                     |pod: ReleasedPod| PodRecord::of(pod.name.to_string(), pod.uid.0, Fate::Remaining, Duration::ZERO);
                 let pods: Vec<_> = pods.into_iter().map(released).collect();
                 receipt.reason = can_leave(&pods, node);
-                // How each will have left is not known yet.
+                // Their fates are not known yet.
                 receipt.pods = pods.iter().map(|pod| Pod::AtTheBegin(Leaving { pod: pod.pod.clone() })).collect();
                 (PublishedBlockage::Over, pods)
             }
@@ -50,7 +50,7 @@ impl Blockage {
     }
 }
 
-/// A pod that is still there, with what blocks it, and until when.
+/// Record of a blocked pod, with its blocker and the time of force.
 fn blocked(pod: BlockedPod, clock: Clock) -> PodRecord {
     let BlockedPod { uid, name, by, until, grace, advice } = pod;
     let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
@@ -100,7 +100,7 @@ mod tests {
         BlockedPod { uid, name: name(pod), by, until, grace: Duration::from_secs(30), advice: None }
     }
 
-    fn told(news: BlockageNews) -> (String, Vec<Pod>, &'static str) {
+    fn published(news: BlockageNews) -> (String, Vec<Pod>, &'static str) {
         let clock = Clock::starting_at("2026-11-21T03:12:00Z".parse::<Timestamp>().unwrap());
         let blockage = Blockage::of(&receipt(), news, clock);
         let detail_type = blockage.detail_type();
@@ -108,9 +108,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_says_which_pods_by_what_and_until_when() {
+    async fn blockage_names_pods_blocker_and_end() {
         let until = Some(Instant::now() + Duration::from_secs(88));
-        let (reason, pods, detail_type) = told(BlockageNews::Begun(vec![by("db", "db-0", until)]));
+        let (reason, pods, detail_type) = published(BlockageNews::Begun(vec![by("db", "db-0", until)]));
         assert_eq!(detail_type, "Spillway Drain Blocked");
         let sentence = "PodDisruptionBudget db blocks it until 2026-11-21T03:13:28Z at the latest";
         assert_eq!(reason, format!("pod shop/db-0 cannot leave node ip-10-0-0-1.ec2.internal: {sentence}"));
@@ -118,23 +118,23 @@ mod tests {
         assert_eq!((pod.fate, pod.blocked_by.as_deref(), pod.why()), (Fate::Remaining, Some("db"), sentence));
 
         let unready = BlockedPod { advice: Some("set a policy".to_owned()), ..by("db", "db-0", until) };
-        let (reason, ..) = told(BlockageNews::Begun(vec![unready]));
+        let (reason, ..) = published(BlockageNews::Begun(vec![unready]));
         assert!(reason.ends_with(&format!("{sentence}; set a policy")), "{reason}");
 
-        let (reason, pods, _) = told(BlockageNews::Begun(vec![by("db", "db-0", None), by("web", "web-0", until)]));
+        let (reason, pods, _) = published(BlockageNews::Begun(vec![by("db", "db-0", None), by("web", "web-0", until)]));
         let sentence = "PodDisruptionBudget db blocks it and nothing forces it to leave";
         assert_eq!(reason, format!("2 pods cannot leave node ip-10-0-0-1.ec2.internal, such as shop/db-0: {sentence}"));
         assert_eq!(pods.len(), 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_says_when_it_is_over_and_not_how_the_pods_will_have_left() {
+    async fn end_of_a_blockage_names_pods_without_fates() {
         let released = |pod: &str| ReleasedPod { uid: PodUid(format!("uid-of-{pod}")), name: name(pod) };
-        let (reason, pods, detail_type) = told(BlockageNews::Over(vec![released("db-0")]));
+        let (reason, pods, detail_type) = published(BlockageNews::Over(vec![released("db-0")]));
         assert_eq!(detail_type, "Spillway Drain Unblocked");
         assert_eq!(reason, "nothing blocks pod shop/db-0 of node ip-10-0-0-1.ec2.internal any more");
         assert_eq!(pods, [Pod::AtTheBegin(Leaving { pod: "shop/db-0".to_owned() })]);
-        let (reason, ..) = told(BlockageNews::Over(vec![released("db-0"), released("web-0")]));
+        let (reason, ..) = published(BlockageNews::Over(vec![released("db-0"), released("web-0")]));
         assert_eq!(reason, "nothing blocks the 2 pods of node ip-10-0-0-1.ec2.internal any more");
     }
 }

@@ -1,4 +1,4 @@
-//! The receipt as a JSON document: wide lines of the log, and the detail of an event.
+//! Receipt as JSON: log lines and event details.
 
 use jiff::Timestamp;
 use spillway_core::drain::plan::PodName;
@@ -7,19 +7,18 @@ use spillway_receipt::{Document, Leaving, Pod};
 use super::cut;
 use crate::receipt::Publication;
 
-/// The lines of the log: one, unless there are many pods.
+/// Log lines of a receipt; several for many pods.
 pub(super) fn lines(publication: &Publication, now: Timestamp) -> Vec<String> {
     spillway_receipt::lines(&publication.receipt, now)
 }
 
-/// The detail of the event: it has the node's labels, too.
+/// Event detail of a receipt, with the node's labels.
 pub(super) fn detail(publication: &Publication, now: Timestamp) -> String {
     let labels = Some(&publication.node_labels).filter(|labels| !labels.is_empty());
     Document::of(&publication.receipt, now, labels).json()
 }
 
-/// The event of a drain that has begun: the receipt so far, with the names of the pods that have to leave, as many as the
-/// event bus takes.
+/// Event detail of a begun drain, with as many names of leaving pods as the event bus accepts.
 pub(super) fn begun(so_far: &Publication, leaving: &[PodName], now: Timestamp) -> String {
     let mut begun = so_far.clone();
     begun.receipt.pods = leaving.iter().map(|name| Pod::AtTheBegin(Leaving { pod: name.to_string() })).collect();
@@ -34,7 +33,7 @@ mod tests {
     use super::Document;
 
     #[test]
-    fn the_schema_in_the_documents_is_that_of_the_types() {
+    fn schema_in_the_docs_equals_the_types() {
         schema::is_documented::<Document<'_>>(
             "receipt.schema.json",
             "Spillway's receipt, as a line of the log and as an event",

@@ -1,4 +1,4 @@
-//! The receipt told: that a drain has begun, what blocks it, and how a notice ended. To the announcer, and on the event bus.
+//! Messages about begun drains, blockages and ended notices, to the announcer's queue and the event bus.
 
 use std::time::Duration;
 
@@ -18,40 +18,39 @@ use crate::aws::queue::SEND;
 use crate::context::Context;
 use crate::receipt::Publication;
 
-/// EventBridge answers in milliseconds. What it does not take in that time is in the log all the same.
+/// Timeout of a message. EventBridge answers in milliseconds, and the log has the receipt.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Whether the ending is told. A notice that came to nothing is for the log; one that lost pods did not, though it is
-/// ignored because its hook waits no longer.
-pub(super) fn is_end_told(settings: &Settings, receipt: &Receipt) -> bool {
+/// Returns `true` if the ending is published. Ignored notices are only logged, unless they lost pods.
+pub(super) fn is_end_published(settings: &Settings, receipt: &Receipt) -> bool {
     !settings.dry_run && (receipt.ending != Some(Ending::Ignored) || receipt.count(Fate::Lost) > 0)
 }
 
-/// Tells that a drain has begun, and which pods have to leave.
-pub(super) async fn tell_begin(context: &Context, so_far: &Publication, leaving: &[PodName], invocation: &Invocation) {
+/// Publishes the begin of a drain, with its leaving pods.
+pub(super) async fn begin(context: &Context, so_far: &Publication, leaving: &[PodName], invocation: &Invocation) {
     let detail = begun(so_far, leaving, invocation.clock.now());
-    tell(context, (DRAIN_BEGUN, "the drain goes on"), detail, invocation).await;
+    publish(context, (DRAIN_BEGUN, "the drain goes on"), detail, invocation).await;
 }
 
-/// Tells that something blocks a drain, or no longer does.
-pub(super) async fn tell_blockage(context: &Context, detail_type: &str, detail: String, invocation: &Invocation) {
-    tell(context, (detail_type, "the drain goes on"), detail, invocation).await;
+/// Publishes the begin or the end of a blockage.
+pub(super) async fn blockage(context: &Context, detail_type: &str, detail: String, invocation: &Invocation) {
+    publish(context, (detail_type, "the drain goes on"), detail, invocation).await;
 }
 
-/// Tells how a notice ended.
-pub(super) async fn tell_end(context: &Context, detail: String, invocation: &Invocation) {
-    tell(context, (RECEIPT, "the receipt is in the log"), detail, invocation).await;
+/// Publishes the receipt of an ended notice.
+pub(super) async fn end(context: &Context, detail: String, invocation: &Invocation) {
+    publish(context, (RECEIPT, "the receipt is in the log"), detail, invocation).await;
 }
 
-/// To the announcer's queue, for people, and on the bus, for rules of others. The announcer believes nothing that comes over the
-/// bus: anybody may put events there. That nobody can be told is worth a warning and no more.
-async fn tell(context: &Context, (detail_type, what_follows): (&str, &str), detail: String, invocation: &Invocation) {
+/// Sends a message to the announcer's queue and to the event bus. The announcer does not trust the bus, where anybody may put
+/// events. Best effort: failures are logged as warnings, with `effect`.
+async fn publish(context: &Context, (detail_type, effect): (&str, &str), detail: String, invocation: &Invocation) {
     let until = invocation.announces_until().min(Instant::now() + PATIENCE);
     let in_the_queue = async {
         if let Some(queue) = &context.announcements {
             let message = message(detail_type, &detail, invocation);
             if let Err(error) = aws::until(SEND, until, || queue.send(&message)).await {
-                tracing::warn!(error = chain(&error), "cannot hand \"{detail_type}\" to the announcer; {what_follows}");
+                tracing::warn!(error = chain(&error), "cannot hand \"{detail_type}\" to the announcer; {effect}");
             }
         }
     };
@@ -61,12 +60,12 @@ async fn tell(context: &Context, (detail_type, what_follows): (&str, &str), deta
             Ok(Err(error)) => chain(&error),
             Err(_) => format!("{PUT_EVENTS} got no answer in time"),
         };
-        tracing::warn!(error, "cannot put \"{detail_type}\" on the event bus; {what_follows}");
+        tracing::warn!(error, "cannot put \"{detail_type}\" on the event bus; {effect}");
     };
     tokio::join!(in_the_queue, on_the_bus);
 }
 
-/// A message for the announcer: in the form of an event, with an id by which it knows one that comes twice.
+/// Message for the announcer: an event with an id for deduplication.
 fn message(detail_type: &str, detail: &str, invocation: &Invocation) -> String {
     let detail: Value = serde_json::from_str(detail).expect("the detail is JSON");
     let (home, time) = (&invocation.home, invocation.clock.now());
@@ -91,33 +90,30 @@ mod tests {
     use crate::test_support::settings;
 
     #[test]
-    fn every_ending_but_ignored_is_told_unless_nothing_was_touched() {
+    fn endings_are_published_unless_ignored_or_dry_run() {
         let endings =
             [Ending::Drained, Ending::Joined, Ending::Ignored, Ending::Continued, Ending::Done, Ending::Failed];
-        let told = |dry_run| {
+        let published = |dry_run| {
             let mut receipt = Receipt { dry_run: dry_run == "true", ..unread().receipt };
-            let mut told = endings.to_vec();
-            told.retain(|ending| {
+            let mut published = endings.to_vec();
+            published.retain(|ending| {
                 receipt.ending = Some(*ending);
-                is_end_told(&settings(&[("SPILLWAY_DRY_RUN", dry_run)]), &receipt)
+                is_end_published(&settings(&[("SPILLWAY_DRY_RUN", dry_run)]), &receipt)
             });
-            told
+            published
         };
         let all_but_ignored = [Ending::Drained, Ending::Joined, Ending::Continued, Ending::Done, Ending::Failed];
-        assert_eq!(told("false"), all_but_ignored);
-        assert_eq!(told("true"), []);
-    }
-
-    #[test]
-    fn an_ignored_notice_is_told_if_pods_were_lost() {
+        assert_eq!(published("false"), all_but_ignored);
+        assert_eq!(published("true"), []);
+        // An ignored notice is published if it lost pods.
         let lost = PodRecord::of("shop/cart-0".to_owned(), "u-1".to_owned(), Fate::Lost, Duration::ZERO);
         let pods = vec![Pod::AtTheEnd(lost)];
         let receipt = Receipt { ending: Some(Ending::Ignored), pods, ..unread().receipt };
-        assert!(is_end_told(&settings(&[]), &receipt));
+        assert!(is_end_published(&settings(&[]), &receipt));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_announcer_gets_an_event_and_the_bus_one_whatever_becomes_of_the_other() {
+    async fn failures_of_bus_and_queue_are_independent() {
         let url = "https://sqs.us-east-1.amazonaws.com/123456789012/announcements";
         let aws = [
             call("PutEvents")
@@ -137,16 +133,16 @@ mod tests {
         let context = TestContext::new(&[("SPILLWAY_ANNOUNCEMENTS", url)], [], aws);
         let mut invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
         "123456789012".clone_into(&mut invocation.home.account);
-        tell_end(&context, r#"{"receipt":2}"#.to_owned(), &invocation).await;
+        end(&context, r#"{"receipt":2}"#.to_owned(), &invocation).await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_gives_no_answer_is_waited_for_three_seconds() {
+    async fn silent_bus_and_queue_are_given_up_after_3_s() {
         let hang = ["PutEvents", "SendMessage"].map(|named| call(named).at_any_time());
         let context = TestContext::new(&[("SPILLWAY_ANNOUNCEMENTS", "https://sqs/q")], [], hang);
         let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
         let began = Instant::now();
-        tell_end(&context, r#"{"receipt":2}"#.to_owned(), &invocation).await;
+        end(&context, r#"{"receipt":2}"#.to_owned(), &invocation).await;
         assert_eq!(began.elapsed().as_secs(), 3);
     }
 }

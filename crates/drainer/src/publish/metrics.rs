@@ -1,4 +1,4 @@
-//! The receipt as CloudWatch metrics.
+//! CloudWatch metrics of a receipt.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -7,12 +7,11 @@ use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 
 use crate::receipt::{Ending, Fate, HookState, PodRecord, Publication, StepName};
 
-/// What the dashboard shows by cluster, kind of notice and ending. Nothing else is told by them, because CloudWatch charges
-/// for each metric and combination.
+/// Metrics with the dimensions cluster, notice and ending, for the dashboard. Few, because CloudWatch charges for each combination.
 const BY_CLUSTER: [&str; 3] = ["Notices", "PodsLost", "PodsForced"];
 
-/// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers. Nor is one made of an
-/// instance of no cluster of ours: CloudWatch charges each hour in which one comes, and an account starts instances all day.
+/// Log line with the metrics. `None` for events that are no notices, and for instances of other clusters: an account starts
+/// instances all day, and CloudWatch charges for each hour with a metric.
 pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> {
     let receipt = &publication.receipt;
     let ending = receipt.ending?;
@@ -34,7 +33,7 @@ pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> 
     Some(emf::line(&receipt.stack, &metrics.collect::<Vec<_>>(), &by_cluster, now))
 }
 
-/// Every metric, and its value if the receipt has one. docs/metrics.md says what each means.
+/// All metrics (docs/metrics.md), with their values in the receipt.
 fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 14] {
     let receipt = &publication.receipt;
     let count = |count: usize| Some(json!(count));
@@ -66,9 +65,8 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 14] {
     ]
 }
 
-/// A pod is counted once, however many notices its node has: with the notice whose request it followed; if that was
-/// none that is known, with the one that holds the claim. (Lost pods are not asked for this: the notice that joined may
-/// be the only one that lives to see them left.)
+/// Counts a pod for one notice of its node: for the one whose request it followed, else for the claim's holder. Lost pods are
+/// counted for each notice: a joined one may be the only one with a receipt.
 fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
     match publication.followed(pod) {
         Some(RequestedBy::ThisDrain) => true,
@@ -87,7 +85,7 @@ mod tests {
     use crate::publish::tests::{pods_lost, receipt_of, story, unread};
 
     #[test]
-    fn an_ignored_notice_is_counted_only_if_it_is_of_a_cluster_of_ours_and_a_failure_always() {
+    fn notices_of_foreign_clusters_have_no_metrics() {
         let is_counted =
             |ended: Result<&Outcome, &_>| line(&receipt_of(&story(), ended), Timestamp::UNIX_EPOCH).is_some();
         let ignored = |reason| is_counted(Ok(&Outcome::Ignored(reason)));
@@ -103,10 +101,13 @@ mod tests {
         }
         assert!(ignored(Reason::OptedOut("n-1".to_owned())));
         assert!(is_counted(Err(&pods_lost())));
+        let mut unhandled = unread();
+        unhandled.receipt.ending = Some(Ending::Ignored);
+        assert_eq!(line(&unhandled, Timestamp::UNIX_EPOCH), None);
     }
 
     #[test]
-    fn the_page_of_metrics_names_each_with_its_unit() {
+    fn page_of_metrics_has_each_metric_and_unit() {
         let page = include_str!("../../../../docs/metrics.md");
         let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>();
         let is_metric = |line: &&str| line.starts_with("| `");

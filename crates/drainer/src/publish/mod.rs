@@ -1,9 +1,9 @@
-//! The receipt published: each file here is a view of it.
+//! Publications of the receipt.
 //!
-//! * `blockage`: what there is to say of what blocks a drain
-//! * `document`: a JSON document, for the log and for the event bus
-//! * `metrics`: CloudWatch metrics, as a line of the log
-//! * `events`: messages for the announcer, and our events on the event bus
+//! * `blockage`: messages about a blocked drain
+//! * `document`: JSON for the log and the event bus
+//! * `metrics`: CloudWatch metrics as a log line
+//! * `events`: messages for the announcer and the event bus
 //! * `node_events`: Kubernetes events on the node and its pods
 
 mod blockage;
@@ -24,20 +24,18 @@ use crate::context::Context;
 use crate::receipt::Publication;
 use blockage::Blockage;
 
-/// How long a receipt may be. EventBridge takes 256 KB, with what it adds. The log would take more, in several lines, but both
-/// have the same.
+/// Limit of a receipt in bytes. EventBridge accepts 256 KB with the envelope. The log has the same receipt.
 const MOST_BYTES: usize = 240 * 1024;
 
-/// Whether it is this drain's to tell that it has begun: whoever claimed the node tells it, in the first of its
-/// invocations.
-pub(crate) fn tells_begin(claim: &Claim, history: &History) -> bool {
+/// Returns `true` in the first invocation of the notice that claimed the node: only this one publishes the begin.
+pub(crate) fn publishes_begin(claim: &Claim, history: &History) -> bool {
     match claim.how {
         How::First | How::CordonedByOthers | How::Denied(_) => history.earlier.is_empty(),
         How::Again | How::Joined { .. } => false,
     }
 }
 
-/// Publishes that a drain is under way and which pods have to leave: on the event bus, and on the node.
+/// Publishes the begin of a drain on the event bus and on the node.
 pub(crate) async fn publish_begin(
     begun: &Publication,
     leaving: &[PodName],
@@ -45,12 +43,12 @@ pub(crate) async fn publish_begin(
     client: &Client,
     invocation: &Invocation,
 ) {
-    let on_the_bus = events::tell_begin(context, begun, leaving, invocation);
+    let on_the_bus = events::begin(context, begun, leaving, invocation);
     let pods = leaving.len();
-    tokio::join!(on_the_bus, node_events::tell_begin(begun, pods, &context.settings, client, invocation));
+    tokio::join!(on_the_bus, node_events::publish_begin(begun, pods, &context.settings, client, invocation));
 }
 
-/// Publishes that something blocks a drain, or no longer does: on the event bus, on the node and on the pods.
+/// Publishes the begin or the end of a blockage on the event bus, on the node and on its pods.
 pub(crate) async fn publish_blockage(
     so_far: &Publication,
     news: BlockageNews,
@@ -59,18 +57,17 @@ pub(crate) async fn publish_blockage(
     invocation: &Invocation,
 ) {
     let blockage = Blockage::of(so_far, news, invocation.clock);
-    let on_the_node = node_events::tell_blockage(&blockage, &context.settings, client, invocation);
+    let on_the_node = node_events::publish_blockage(&blockage, &context.settings, client, invocation);
     let now = invocation.clock.now();
     let detail = {
         let mut cut_to_fit = blockage.publication.clone();
         cut(&mut cut_to_fit, now);
         document::detail(&cut_to_fit, now)
     };
-    tokio::join!(events::tell_blockage(context, blockage.detail_type(), detail, invocation), on_the_node);
+    tokio::join!(events::blockage(context, blockage.detail_type(), detail, invocation), on_the_node);
 }
 
-/// Writes the receipt and its metrics to the log; then, last of all, publishes it on the event bus, and by the way to the
-/// cluster, if there is one, on the node and its pods.
+/// Logs the receipt and its metrics, then publishes it on the event bus and, with a client of the cluster, on the node and its pods.
 pub(crate) async fn publish(
     publication: &mut Publication,
     context: &Context,
@@ -80,7 +77,7 @@ pub(crate) async fn publish(
     let settings = &context.settings;
     publication.receipt.stack.clone_from(&settings.stack);
     let now = invocation.clock.now();
-    // Of every pod, whether or not the receipt can name it.
+    // Before the cut: metrics count all pods.
     let metrics = metrics::line(publication, now);
     cut(publication, now);
     let publication = &*publication;
@@ -91,19 +88,19 @@ pub(crate) async fn publish(
         context.log.write(&metrics);
     }
     let on_the_bus = async {
-        if events::is_end_told(settings, &publication.receipt) {
-            events::tell_end(context, document::detail(publication, now), invocation).await;
+        if events::is_end_published(settings, &publication.receipt) {
+            events::end(context, document::detail(publication, now), invocation).await;
         }
     };
     let on_the_node = async {
         if let Some(client) = client {
-            node_events::tell_end(publication, settings, client, invocation).await;
+            node_events::publish_end(publication, settings, client, invocation).await;
         }
     };
     tokio::join!(on_the_bus, on_the_node);
 }
 
-/// Leaves out the pods that matter least of a receipt that is too long.
+/// Shortens a receipt to [`MOST_BYTES`] by dropping the least important pods.
 fn cut(publication: &mut Publication, now: Timestamp) {
     let too_long = document::detail(publication, now).len().saturating_sub(MOST_BYTES);
     publication.receipt.shorten(too_long);

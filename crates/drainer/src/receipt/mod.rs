@@ -1,12 +1,11 @@
-//! The receipt: the one record of what became of a notice, from which everything people see
-//! is made. Its types are those of the crate `spillway-receipt`; here they are filled in from what was done.
+//! Receipt of a notice, from which log line, events, metrics and messages are made. Its types are in `spillway-receipt`; this module
+//! fills them in.
 
 mod pod;
 pub(crate) mod record;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use spillway_core::drain::pod::RequestedBy;
 use spillway_core::instance::ManagedBy;
 use spillway_core::invocation::Invocation;
@@ -20,49 +19,47 @@ pub(crate) use pod::of_preview;
 use record::Record;
 pub(crate) use spillway_receipt::{AfterDrain, Counts, Ending, Fate, HookState, PodRecord, StepName};
 
-/// The version of this function.
+/// Version of the function.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// A receipt, with what those who publish it need to know besides.
+/// Receipt with further data for its publication.
 #[derive(Debug, Clone)]
 pub(crate) struct Publication {
     pub(crate) receipt: Receipt,
-    /// The node's labels when it was claimed: for the event bus, not for the log, whose lines people read.
+    /// Node labels at the claim, for the event bus only.
     pub(crate) node_labels: BTreeMap<String, String>,
-    /// Whether no metric counts it.
+    /// Excluded from metrics.
     pub(crate) is_uncounted: bool,
-    /// Whether another notice holds the node's claim.
+    /// Another notice holds the node's claim.
     pub(crate) is_joined: bool,
-    /// Whose request a pod followed, by its UID.
+    /// Source of the request that each pod followed, by UID.
     pub(crate) followed: BTreeMap<String, RequestedBy>,
 }
 
-/// What an event was about, as far as it could be read.
+/// Subject of an event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject<'a> {
-    /// One instance.
-    One { notice: &'a Notice, earlier: &'a [Earlier] },
-    /// Several instances, to which the notice is handed on.
+    One {
+        notice: &'a Notice,
+        earlier: &'a [Earlier],
+    },
+    /// Several instances, each with an invocation of its own.
     Several(&'a Several),
-    /// No notice: the maintenance that EC2 names is looked up.
+    /// Lookup of EC2's scheduled events.
     MaintenanceLookup,
-    /// Nothing that could be read, or nothing for us; with the event's id if it has one.
-    Unread { event_id: Option<&'a str> },
+    /// Unreadable or unhandled event, with its id if known.
+    Unread {
+        event_id: Option<&'a str>,
+    },
 }
 
-/// How a notice ended: what it came to, or what went wrong.
+/// Result of a notice.
 pub(crate) type Ended<'a> = Result<&'a Outcome, &'a Failure>;
 
 impl Publication {
-    /// The receipt of a notice that has ended.
-    pub(crate) fn of(
-        invocation: &Invocation,
-        subject: Subject<'_>,
-        record: &Record,
-        heartbeats: &[Timestamp],
-        ended: Ended<'_>,
-    ) -> Self {
-        let mut so_far = Self::so_far(invocation, subject, record, heartbeats);
+    /// Receipt of a finished notice.
+    pub(crate) fn of(invocation: &Invocation, subject: Subject<'_>, record: &Record, ended: Ended<'_>) -> Self {
+        let mut so_far = Self::so_far(invocation, subject, record);
         let receipt = &mut so_far.receipt;
         (receipt.ending, receipt.reason) = match ended {
             Ok(outcome) => (Some(outcome.ending()), outcome.reason(receipt.hook.as_ref())),
@@ -70,7 +67,7 @@ impl Publication {
         };
         receipt.error = ended.err().map(|failure| failure.error_type().into());
         if receipt.ending == Some(Ending::Continued) || matches!(ended, Err(Failure::InstanceKept { .. })) {
-            // What was there when the time was up is not lost if the next invocation goes on with it, or its instance stays.
+            // Pods left at the end are not lost if a later invocation continues or the instance stays.
             let lost = receipt.records_mut().filter(|pod| pod.fate == Fate::Lost);
             lost.for_each(|pod| pod.fate = Fate::Remaining);
         }
@@ -78,14 +75,14 @@ impl Publication {
         so_far
     }
 
-    /// The receipt of a drain that is under way.
+    /// Receipt of a drain in progress.
     pub(crate) fn begun(invocation: &Invocation, subject: Subject<'_>, record: &Record, reason: String) -> Self {
-        let mut so_far = Self::so_far(invocation, subject, record, &[]);
+        let mut so_far = Self::so_far(invocation, subject, record);
         so_far.receipt.reason = reason;
         so_far
     }
 
-    fn so_far(invocation: &Invocation, subject: Subject<'_>, record: &Record, heartbeats: &[Timestamp]) -> Self {
+    fn so_far(invocation: &Invocation, subject: Subject<'_>, record: &Record) -> Self {
         let notice = notice_record(subject);
         let (instance, hook, earlier) = match subject {
             Subject::One { notice, earlier } => (Some(notice.instance.to_string()), notice.hook.as_ref(), earlier),
@@ -119,7 +116,7 @@ impl Publication {
             }),
             steps: record.steps.iter().map(|(step, at)| Step { step: *step, at_ms: ms(*at) }).collect(),
             after_drain: record.after_drain,
-            hook: hook.map(|hook| record.hook.of(hook).with_heartbeats(heartbeats.iter().map(|at| ms(*at)))),
+            hook: hook.map(|hook| record.hook.of(hook).with_heartbeats(record.heartbeats.iter().map(|at| ms(*at)))),
             earlier: earlier.to_vec(),
             pods: record.pods.iter().cloned().map(Pod::AtTheEnd).collect(),
             notice,
@@ -134,13 +131,13 @@ impl Publication {
         }
     }
 
-    /// Whose request a pod followed, if that is known.
+    /// Returns the source of the request that a pod followed, if known.
     pub(crate) fn followed(&self, pod: &PodRecord) -> Option<RequestedBy> {
         self.followed.get(&pod.uid).copied()
     }
 }
 
-/// What went wrong, and what that means for the hook.
+/// Text of a failure, with the state of the hook.
 fn failed(receipt: &Receipt, failure: &Failure) -> String {
     let text = failure.text();
     match &receipt.hook {

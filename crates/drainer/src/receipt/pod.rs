@@ -1,4 +1,4 @@
-//! A pod in the receipt, from how its drain or its dry run left it. Pure.
+//! Pod records of the receipt, from a drain or a dry run. Pure.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,46 +15,46 @@ use tokio::time::Instant;
 
 use super::record::Record;
 
-/// Which of the two it was is not to be seen.
+/// Source of a foreign deletion; the two cannot be distinguished.
 const ANOTHER: &str = "another notice's drain or a person";
 
 impl Record {
-    /// Notes what became of a drain's pods, and of those that left before it; `ms` says how long after the notice an instant was.
+    /// Records the pods of a drain, and those that left before it. `ms` converts an instant to milliseconds after the notice.
     pub(crate) fn drained(&mut self, report: &DrainReport, history: &History, ms: impl Fn(Instant) -> i64) {
         let blind = report.blind.as_deref();
         self.pods = report.pods.iter().map(|(uid, pod)| of_drain(uid.0.clone(), pod, &ms, blind)).collect();
         if report.end == DrainEnd::Stopped(StopReason::GivenBack) {
             self.pods.iter_mut().for_each(may_stay);
         }
-        let seen = |pod: &PodRecord| report.pods.contains_key(&PodUid(pod.uid.clone()));
-        let left = history.remaining.iter().filter(|pod| !seen(pod));
-        self.pods.extend(left.map(|pod| unseen(pod, Fate::Clean, "it left between two invocations")));
+        let is_reported = |pod: &PodRecord| report.pods.contains_key(&PodUid(pod.uid.clone()));
+        let left = history.remaining.iter().filter(|pod| !is_reported(pod));
+        self.pods.extend(left.map(|pod| ended(pod, Fate::Clean, "it left between two invocations")));
         let followed = report.pods.iter().filter_map(|(uid, pod)| Some((uid.0.clone(), pod.history.followed?)));
         self.followed = followed.collect();
     }
 
-    /// Notes the pods that an earlier invocation left to a hook which is over. A pod is lost if it is on its node, and without
-    /// an answer: it was there when it was last seen.
+    /// Records the pods of an earlier invocation whose hook is over. A pod counts as lost if it is still on the node, or if the
+    /// pods of the node are unknown.
     pub(crate) fn left_to_a_hook(&mut self, history: &History, on_node: Option<&BTreeSet<String>>) {
         let record = |pod: &PodRecord| match on_node {
-            Some(uids) if !uids.contains(&pod.uid) => unseen(pod, Fate::Unconfirmed, "it left between two invocations"),
-            _ => unseen(pod, Fate::Lost, "its lifecycle hook was over before a later invocation looked at it"),
+            Some(uids) if !uids.contains(&pod.uid) => ended(pod, Fate::Unconfirmed, "it left between two invocations"),
+            _ => ended(pod, Fate::Lost, "its lifecycle hook was over before a later invocation looked at it"),
         };
         self.pods = history.remaining.iter().map(record).collect();
     }
 }
 
-/// The record of a pod that an earlier invocation left.
-fn unseen(pod: &PodRecord, fate: Fate, why: &str) -> PodRecord {
+/// Record of a pod of an earlier invocation, with its fate.
+fn ended(pod: &PodRecord, fate: Fate, why: &str) -> PodRecord {
     PodRecord { fate, why: Some(why.to_owned()), ..pod.clone() }
 }
 
-/// The records of a dry run's pods.
+/// Records of the pods of a dry run.
 pub(crate) fn of_preview(preview: &Preview) -> Vec<PodRecord> {
     preview.pods.iter().map(|(uid, pod)| predicted(uid.0.clone(), pod)).collect()
 }
 
-/// The record of a pod; `ms` says how long after the notice an instant was.
+/// Record of a pod. `ms` converts an instant to milliseconds after the notice.
 fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> PodRecord {
     let given_s = pod.shortened_grace().map(|given| given.as_secs());
     let history = &pod.history;
@@ -63,7 +63,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
         PodState::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
         _ if pod.is_returned => (Fate::Returned, Some("it tolerates the cordon, and came after it".to_owned())),
         PodState::Gone { .. } if forced => (Fate::Forced, pod.blocked.last().map(|by| blocked(pod, by))),
-        PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
+        PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, other_cause(pod)),
         PodState::Unconfirmed(why) => (Fate::Unconfirmed, Some(why.as_str().to_owned())),
         PodState::Waits { .. } if pod.is_finished_and_blocked() => {
             (Fate::Stayed, Some(format!("it had finished, and {}", why_lost(pod, blind))))
@@ -89,14 +89,14 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
     }
 }
 
-/// Notes that it need not leave any more, whatever it was told: its node is in use again.
+/// Marks a pod as staying: its node is in use again.
 fn may_stay(pod: &mut PodRecord) {
     if pod.fate == Fate::Lost {
         (pod.fate, pod.why) = (Fate::Stayed, Some("its node was given back".to_owned()));
     }
 }
 
-/// The record of a pod in a dry run.
+/// Record of a pod in a dry run.
 fn predicted(uid: String, pod: &PodPreview) -> PodRecord {
     let (fate, why) = match &pod.would {
         Predicted::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
@@ -121,7 +121,7 @@ fn answers(counted: &BTreeMap<&'static str, u32>) -> BTreeMap<Cow<'static, str>,
     counted.iter().map(|(answer, times)| (Cow::Borrowed(*answer), *times)).collect()
 }
 
-/// Why a pod is still there.
+/// Reason why a pod was still there at the end.
 fn why_lost(pod: &Tracked, blind: Option<&str>) -> String {
     match (pod.state, &pod.failures, pod.blocked.last()) {
         (PodState::Leaving { .. }, ..) => match blind {
@@ -138,8 +138,8 @@ fn why_lost(pod: &Tracked, blind: Option<&str>) -> String {
     }
 }
 
-/// Who had it leave, or leave sooner, if that was not this drain.
-fn who_else(pod: &Tracked) -> Option<String> {
+/// Cause of a pod's departure, or of a shorter grace period, other than this drain.
+fn other_cause(pod: &Tracked) -> Option<String> {
     match (pod.history.followed, pod.history.accepted_at, pod.blocked.last()) {
         (Some(RequestedBy::Another), Some(_), _) => {
             Some(format!("{ANOTHER} cut short the grace that it had been given"))
@@ -155,7 +155,7 @@ fn who_else(pod: &Tracked) -> Option<String> {
     }
 }
 
-/// The names of the budgets that it is, as far as they are known.
+/// Names of the blocking budgets, if known.
 fn budgets(blocker: &Blocker) -> Option<String> {
     match blocker {
         Blocker::Budget(budget) => Some(budget.to_string()),

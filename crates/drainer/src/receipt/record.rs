@@ -1,4 +1,4 @@
-//! What has been done about a notice so far, as plain data: also when it fails half way. The receipt is made from it.
+//! Record of the work on a notice, as plain data. The receipt is made from it, also after a failure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,59 +21,53 @@ use crate::aws::lifecycle::Completion;
 use crate::invocation::span;
 use crate::node::ClaimedNode;
 
-/// What has been done about one notice in one invocation.
+/// Record of one notice in one invocation.
 #[derive(Clone, Default)]
 pub(crate) struct Record {
-    /// The steps that are done, and when.
+    /// Finished steps and their times.
     pub(crate) steps: Vec<(StepName, Timestamp)>,
-    /// The instance, as EC2 describes it.
     pub(crate) instance: Option<Instance>,
-    /// Its cluster.
     pub(crate) cluster: Option<ClusterName>,
-    /// Who manages its node.
     pub(crate) managed_by: Option<ManagedBy>,
-    /// What was to be done.
     pub(crate) decision: Option<Decision>,
-    /// What is wrong, and does not keep the notice from being handled.
     pub(crate) warnings: Vec<String>,
-    /// The node, claimed or not.
+    /// Name of the node, claimed or not.
     pub(crate) node: Option<String>,
-    /// The claim on it.
     pub(crate) claim: Option<Claim>,
-    /// The way by which it was claimed: what is written on the node at the end goes the same way.
+    /// Client of the claim, reused for events on the node.
     pub(crate) client: Option<Client>,
-    /// From when to when it was drained.
     pub(crate) window: Option<Window>,
-    /// What became of its pods, or in a dry run would become of them.
+    /// Fates of the pods, predicted ones in a dry run.
     pub(crate) pods: Vec<PodRecord>,
-    /// Whose request each pod followed that had to leave, by its UID.
+    /// Source of the request that each pod followed, by UID.
     pub(crate) followed: BTreeMap<String, RequestedBy>,
-    /// What has been published of what blocked it, for a later invocation.
+    /// Last published blockage, for a later invocation.
     pub(crate) blockage: Option<PublishedBlockage>,
-    /// What was waited for when the last of them had gone.
+    /// Waits after the last pod.
     pub(crate) after_drain: Option<AfterDrain>,
-    /// What the lifecycle hook was told.
     pub(crate) hook: HookStatus,
+    /// Times of the heartbeats that held the lifecycle action.
+    pub(crate) heartbeats: Vec<Timestamp>,
 }
 
-/// What became of the lifecycle hook.
+/// Result for the lifecycle hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum HookStatus {
-    /// Not touched: it is left to its owner, or to its own timeout.
+    /// Untouched: left to its owner or to its timeout.
     #[default]
     Left,
     /// Held for a later invocation.
     Held,
-    /// Completed by us, with that result.
+    /// Completed with a result.
     Completed(LifecycleResult),
-    /// Nobody waited any more: it had been completed, or its time had passed. With the result that it was sent, if any.
+    /// Completed before, or timed out; with the result that was sent, if any.
     AlreadyOver(Option<LifecycleResult>),
-    /// Completing it with that result failed; Auto Scaling ends it by its timeout.
+    /// Completion with a result failed; Auto Scaling ends it by its timeout.
     Failed(LifecycleResult),
 }
 
 impl HookStatus {
-    /// After completing it came to that.
+    /// Status after a completion.
     pub(crate) fn after(completion: Completion, result: LifecycleResult) -> Self {
         match completion {
             Completion::Completed => Self::Completed(result),
@@ -81,7 +75,7 @@ impl HookStatus {
         }
     }
 
-    /// What the receipt says of that hook.
+    /// Hook record of the receipt.
     pub(super) fn of(self, hook: &Hook) -> HookRecord {
         let (state, result) = match self {
             Self::Left => (HookState::Left, None),
@@ -95,24 +89,24 @@ impl HookStatus {
 }
 
 impl Record {
-    /// Notes that a step is done.
+    /// Records a finished step.
     pub(crate) fn step(&mut self, step: StepName, at: Timestamp) {
         self.steps.push((step, at));
     }
 
-    /// Notes which node it is about; so does the log's span.
+    /// Records the node, also in the log's span.
     pub(crate) fn found(&mut self, node: &str) {
         span::node(node);
         self.node = Some(node.to_owned());
     }
 
-    /// Notes what is wrong, and tells the log.
+    /// Records and logs a warning.
     pub(crate) fn warn(&mut self, warning: String) {
         tracing::warn!("{warning}");
         self.warnings.push(warning);
     }
 
-    /// Notes the claim on the node, and when it was made, if it was.
+    /// Records the claim, and its time unless it was denied.
     pub(crate) fn claimed(&mut self, node: &ClaimedNode, at: Timestamp) {
         let ClaimedNode { claim, client } = node;
         self.found(&claim.node);
@@ -123,7 +117,7 @@ impl Record {
         self.client = Some(client.clone());
     }
 
-    /// The pods that are left for a later invocation: those of an earlier one, if this one has listed none.
+    /// Pods left for a later invocation. Those of the earlier invocation if this one listed none.
     pub(crate) fn remaining(&self, history: &History) -> Vec<PodRecord> {
         if self.pods.is_empty() {
             return history.remaining.clone();
@@ -133,7 +127,7 @@ impl Record {
         left.map(|pod| PodRecord::of(pod.pod.clone(), pod.uid.clone(), Fate::Remaining, grace(pod))).collect()
     }
 
-    /// An invocation in short, until now, for those that go on with the notice.
+    /// Summary of the invocation for later ones.
     pub(crate) fn in_short(&self, notice: &Notice, invocation: &Invocation) -> Earlier {
         let mut pods = BTreeMap::new();
         for pod in &self.pods {

@@ -1,4 +1,4 @@
-//! The objects that a scripted API server answers with.
+//! Objects of a scripted API server.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,11 @@ use super::instance;
 use super::script::{Expected, call};
 pub(crate) use crate::doubles::scripted::status;
 
-/// The node's name where EC2 tells of no DNS name: the instance's id.
+/// Name of the node: the instance id, as EC2 has no DNS name.
 pub(crate) const NODE: &str = "i-0123456789abcdef0";
-/// Its path.
 pub(crate) const NODE_PATH: &str = "/api/v1/nodes/i-0123456789abcdef0";
 
-/// The instance's node: Ready, in use, untouched.
+/// Node of the instance: Ready and not cordoned.
 pub(crate) fn node() -> Value {
     json!({
         "apiVersion": "v1", "kind": "Node",
@@ -21,7 +20,7 @@ pub(crate) fn node() -> Value {
     })
 }
 
-/// That node with a claim on it, which a notice of that kind, event and request made.
+/// Node with a claim of a notice, event and request.
 pub(crate) fn claimed(notice: &str, event: &str, request: &str) -> Value {
     let annotation = json!({"event": event, "request": request, "notice": notice, "cordoned": true});
     let mut node = node();
@@ -33,7 +32,7 @@ pub(crate) fn claimed(notice: &str, event: &str, request: &str) -> Value {
     node
 }
 
-/// A pod on that node, of a `ReplicaSet`.
+/// Pod of a `ReplicaSet` on the node.
 pub(crate) fn pod(name: &str) -> Value {
     let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": true});
     json!({
@@ -45,17 +44,16 @@ pub(crate) fn pod(name: &str) -> Value {
     })
 }
 
-/// A list of that kind.
 pub(crate) fn list(kind: &str, items: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": format!("{kind}List"), "metadata": {"resourceVersion": "7"}, "items": items})
 }
 
-/// The node is read for the volumes that are attached to it, as for each hook: none.
+/// Expects a read of the node, which has no attached volumes.
 pub(crate) fn no_volumes() -> Expected {
     call(format!("GET {NODE_PATH}")).says(200, node())
 }
 
-/// An event of a watch.
+/// Event of a watch.
 pub(crate) fn watched(what: &str, object: &Value) -> Value {
     json!({"type": what, "object": object})
 }

@@ -1,4 +1,4 @@
-//! What an action is handed beside the scripted context: one notice, in one invocation, about one instance.
+//! Case of a test: one notice, in one invocation, about one instance.
 
 use std::collections::BTreeMap;
 
@@ -22,22 +22,22 @@ use crate::aws::lifecycle::LifecycleAction;
 use crate::context::{Attempt, Context, Target};
 pub(crate) use crate::doubles::scripted::TestContext;
 
-/// The seconds that the invocation of a test has.
+/// Seconds of an invocation in tests.
 pub(crate) const INVOCATION_S: i64 = 900;
 
-/// The way to the API server of a script.
+/// Client of the scripted API server.
 pub(crate) async fn client(context: &Context) -> Client {
     let connection = context.access.connect(&ClusterName::new("prod"), Instant::now()).await;
     connection.expect("EKS describes each cluster").client
 }
 
-/// The claim of a notice's event on the instance's node.
+/// Claim of an event on the instance's node.
 pub(crate) fn claim(event: &str) -> Claim {
     let (node, provider_id, labels) = (NODE.to_owned(), instance().provider_id(), BTreeMap::new());
     Claim { node, provider_id, how: How::First, holder: event.to_owned(), labels, cordoned: None }
 }
 
-/// One notice, the invocation that it came in, and the instance that it is about.
+/// Notice, invocation and instance.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) notice: Notice,
@@ -48,7 +48,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// A notice of that kind and deadline, in an invocation of 900 s that begins when it was sent.
+    /// Notice in an invocation of 900 s that begins at the notice's time.
     pub(crate) fn of(kind: Kind, deadline: Deadline) -> Self {
         let end = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(INVOCATION_S);
         Self {
@@ -60,19 +60,19 @@ impl Case {
         }
     }
 
-    /// A spot notice: two minutes.
+    /// Spot notice with two minutes.
     pub(crate) fn spot() -> Self {
         Self::of(Kind::Spot, Deadline::Hard(Timestamp::UNIX_EPOCH + SignedDuration::from_secs(120)))
     }
 
-    /// A notice of that kind whose hook waits.
+    /// Notice of a waiting hook.
     pub(crate) fn held(kind: Kind) -> Self {
         let mut case = Self::of(kind, Deadline::HeldByHook);
         case.notice.hook = Some(hook("spillway"));
         case
     }
 
-    /// The attempt at it: its hook, if it has one of ours, is looked up.
+    /// Attempt at the notice, with the timeouts of its hook.
     pub(crate) async fn attempt<'a>(&'a self, context: &'a Context) -> Attempt<'a> {
         let Self { notice, history, invocation, .. } = self;
         let action = match our_hook(notice, &context.settings) {
@@ -86,7 +86,6 @@ impl Case {
         Attempt::new(notice, history, invocation, action, &context.settings)
     }
 
-    /// The node that it is about.
     pub(crate) fn target<'a>(&'a self, attempt: &'a Attempt<'a>) -> Target<'a> {
         let Self { instance, cluster, .. } = self;
         Target { attempt, instance, managed_by: managed_by(&instance.tags), cluster }

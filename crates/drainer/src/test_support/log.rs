@@ -1,4 +1,4 @@
-//! What is written into the log in a test.
+//! Captured log lines.
 
 use std::io::{Read as _, Seek as _};
 use std::sync::Once;
@@ -6,10 +6,10 @@ use std::sync::Once;
 use serde_json::Value;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// Level and message of each line that is logged meanwhile.
+/// Runs a function and returns level and message of each logged line.
 ///
-/// The global subscriber keeps log lines enabled in all threads. Without it, a line that a test without subscriber reaches first
-/// is disabled for a test that captures it (tokio-rs/tracing#2874).
+/// A global subscriber keeps log lines enabled in all threads. Without it, a line that a test without subscriber reaches first is
+/// disabled in tests that capture it (tokio-rs/tracing#2874).
 pub(crate) fn logged(doing: impl FnOnce()) -> Vec<String> {
     static ENABLED: Once = Once::new();
     ENABLED.call_once(|| tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap());
@@ -24,7 +24,7 @@ pub(crate) fn logged(doing: impl FnOnce()) -> Vec<String> {
     lines.map(|line| format!("{}: {}", text(&line, "level"), text(&line, "message"))).collect()
 }
 
-/// The same of what takes time, which passes at once.
+/// As [`logged`], in virtual time.
 pub(crate) fn logged_in_time(doing: impl Future<Output = ()>) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     logged(|| runtime.block_on(doing))

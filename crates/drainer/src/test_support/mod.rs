@@ -1,5 +1,4 @@
-//! What the unit tests of several rooms begin with: what scripts of AWS and of an API server have; from `doubles` the context
-//! that follows them; and from core settings, an instance, a notice, a time.
+//! Shared parts of unit tests: scripts for AWS and the API server, contexts, settings, instances, notices.
 
 pub(crate) mod api_server;
 pub(crate) mod aws;

@@ -73,7 +73,7 @@ async fn kubectl_describe_tells_of_a_drain_on_the_node_and_on_each_pod() {
         note.starts_with(&format!("drain of node {} (spot interruption): evicted, with 1", stage.node.name)),
         "{note}"
     );
-    assert!(note.contains(" s of the 600 s of grace that it asks for; gone after "), "{note}");
+    assert!(note.contains(" s of its grace period of 600 s; gone after "), "{note}");
     let record = receipt(&outcome)["pods"].as_array().expect("pods").clone();
     let record = record.iter().find(|pod| pod["fate"] == "clamped").expect("one was clamped");
     assert_eq!(text(clamped.involved_object.uid.as_ref()), record["uid"], "by which kubectl describe finds it");

@@ -147,7 +147,7 @@ fn volumes_that_are_left_or_not_waited_for_are_logged() {
             "cannot see whether the volumes of node NODE are detached (apply deploy/rbac.yaml); not waiting for them",
         ),
         (refused(400), "cannot see whether the volumes of node NODE are detached; not waiting for them"),
-        (stays_attached(), "waited long enough: still attached to node NODE are pv-db"),
+        (stays_attached(), "volumes pv-db are still attached to node NODE; no longer waiting for them"),
         (
             refused(503).into_iter().chain([has_attached(&[])]).collect(),
             "cannot look at VolumeAttachments; trying again",

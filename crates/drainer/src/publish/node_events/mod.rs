@@ -1,12 +1,11 @@
-//! Kubernetes events: the receipt as `kubectl describe` shows it, on the node and on its pods. Pure, but for `post`.
+//! Kubernetes events on the node and its pods, as `kubectl describe` shows them. Pure, except `post`.
 //!
 //! * `reasons`: reasons and notes of the events
-//! * `object`: an event as the API server takes it
-//! * `post`: sends them
+//! * `object`: event objects
+//! * `post`: sending
 //!
-//! kube's own recorder (`kube::runtime::events`) would bring the whole of kube's `runtime` with it, and what it does
-//! beyond this is of no use here: it folds repetitions into series, by a cache that lives as long as a controller does
-//! and a PATCH that is a right more. Each event here is told once, by a process that Lambda freezes after it.
+//! kube's recorder (`kube::runtime::events`) is not used: it brings kube's `runtime`, and folds repetitions into series with a cache
+//! and the right to PATCH. These events are not repeated.
 
 mod object;
 mod post;
@@ -24,37 +23,37 @@ use super::blockage::Blockage;
 use crate::receipt::{Ending, PodRecord, Publication, StepName};
 use post::post;
 
-/// Of so many pods it is told that something blocks them: twice as many requests as are under way at once.
+/// Limit of blocked pods with an event: twice the number of concurrent requests.
 const MOST_BLOCKED: usize = 20;
 
-/// What one event tells.
+/// Content of one event.
 #[derive(Debug)]
-struct Told<'a> {
+struct EventDraft<'a> {
     about: About<'a>,
     severity: EventSeverity,
     reason: &'static str,
     note: String,
-    /// When it happened; absent: now.
+    /// Time of the event; `None` for now.
     at: Option<Timestamp>,
-    /// How many pods have to leave, of a drain that has begun.
+    /// Number of leaving pods, in the event of a begun drain.
     pods: Option<usize>,
 }
 
-/// Which event it is.
+/// Object of an event.
 #[derive(Debug, Clone, Copy)]
 enum About<'a> {
     Node,
     Pod(&'a PodRecord),
 }
 
-/// Kubernetes' two types of events; what people need most comes first.
+/// Event types of Kubernetes, most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum EventSeverity {
     Warning,
     Normal,
 }
 
-/// The drain that a receipt tells of.
+/// Drain in a receipt.
 #[derive(Debug, Clone, Copy)]
 struct Drain<'a> {
     publication: &'a Publication,
@@ -66,7 +65,7 @@ struct Drain<'a> {
 }
 
 impl<'a> Drain<'a> {
-    /// None if no node was claimed.
+    /// Returns `None` without a claimed node, and in a dry run.
     fn of(publication: &'a Publication) -> Option<Self> {
         let receipt = &publication.receipt;
         receipt.step_ms(StepName::Claimed)?;
@@ -84,14 +83,13 @@ impl<'a> Drain<'a> {
         self.noticed.saturating_add(SignedDuration::from_millis(at_ms)).unwrap_or(self.noticed)
     }
 
-    /// What is told, as the API server takes it.
-    fn events(&self, told: Vec<Told<'_>>, now: Timestamp) -> Vec<Event> {
-        told.into_iter().zip(0..).map(|(told, number)| object::event(told, self, now, number)).collect()
+    fn events(&self, drafts: Vec<EventDraft<'_>>, now: Timestamp) -> Vec<Event> {
+        drafts.into_iter().zip(0..).map(|(draft, number)| object::event(draft, self, now, number)).collect()
     }
 }
 
-/// Tells the node that it is being drained, and how many pods have to leave.
-pub(super) async fn tell_begin(
+/// Publishes the begin of a drain, with the number of leaving pods.
+pub(super) async fn publish_begin(
     so_far: &Publication,
     pods: usize,
     settings: &Settings,
@@ -100,21 +98,31 @@ pub(super) async fn tell_begin(
 ) {
     if settings.node_events {
         let events = begun(so_far, pods, invocation.clock.now());
-        // What is wrong then will be wrong at the end, too, and is told once.
+        // Failures are logged once, at the end.
         let _ = post(client, events, invocation.announces_until()).await;
     }
 }
 
-/// Tells the node and the pods that something blocks them, or no longer does.
-pub(super) async fn tell_blockage(blockage: &Blockage, settings: &Settings, client: &Client, invocation: &Invocation) {
+/// Publishes the begin or the end of a blockage, also on the pods.
+pub(super) async fn publish_blockage(
+    blockage: &Blockage,
+    settings: &Settings,
+    client: &Client,
+    invocation: &Invocation,
+) {
     if settings.node_events {
-        // What is wrong then will be wrong at the end, too, and is told once.
+        // Failures are logged once, at the end.
         let _ = post(client, blocked(blockage, invocation.clock.now()), invocation.announces_until()).await;
     }
 }
 
-/// Tells the node and its pods how it ended.
-pub(super) async fn tell_end(publication: &Publication, settings: &Settings, client: &Client, invocation: &Invocation) {
+/// Publishes the end of a drain, also on the pods.
+pub(super) async fn publish_end(
+    publication: &Publication,
+    settings: &Settings,
+    client: &Client,
+    invocation: &Invocation,
+) {
     if settings.node_events {
         let events = ended(publication, invocation.clock.now());
         if let Err(unwritten) = post(client, events, invocation.announces_until()).await {
@@ -123,27 +131,27 @@ pub(super) async fn tell_end(publication: &Publication, settings: &Settings, cli
     }
 }
 
-/// The event of a drain that is under way.
+/// Events of a begun drain.
 fn begun(so_far: &Publication, pods: usize, now: Timestamp) -> Vec<Event> {
     let Some(drain) = Drain::of(so_far) else { return Vec::new() };
     drain.events(vec![reasons::begun(&drain, pods)], now)
 }
 
-/// The events of one that something blocks, or no longer does: the node's, then those of its pods.
+/// Events of a blockage: of the node, then of its pods.
 fn blocked(blockage: &Blockage, now: Timestamp) -> Vec<Event> {
     let Some(drain) = Drain::of(&blockage.publication) else { return Vec::new() };
     let of_pods = blockage.pods.iter().take(MOST_BLOCKED).map(|pod| reasons::blocked_pod(&drain, pod, blockage.turn));
-    let told = std::iter::once(reasons::blocked(&drain, blockage.turn)).chain(of_pods).collect();
-    drain.events(told, now)
+    let drafts = std::iter::once(reasons::blocked(&drain, blockage.turn)).chain(of_pods).collect();
+    drain.events(drafts, now)
 }
 
-/// The events of one that has ended: the node's first, then those of pods that lost something.
+/// Events of an ended drain: of the node, then of its pods, warnings first.
 fn ended(publication: &Publication, now: Timestamp) -> Vec<Event> {
     let Some(drain) = Drain::of(publication) else { return Vec::new() };
-    // Who joined a drain leaves the pods to the claim's holder to tell.
+    // After a join the claim's holder publishes the pods.
     let pods = drain.receipt.records().filter(|_| drain.receipt.ending != Some(Ending::Joined));
     let mut of_pods: Vec<_> = pods.filter_map(|pod| reasons::pod(&drain, pod)).collect();
-    of_pods.sort_by_key(|told: &Told<'_>| told.severity);
+    of_pods.sort_by_key(|draft: &EventDraft<'_>| draft.severity);
     drain.events(reasons::ended(&drain).into_iter().chain(of_pods).collect(), now)
 }
 

@@ -1,4 +1,4 @@
-//! An event as the API server takes it (`events.k8s.io/v1`).
+//! Event objects (`events.k8s.io/v1`).
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
-use super::{About, Drain, EventSeverity, Told};
+use super::{About, Drain, EventDraft, EventSeverity};
 
-/// Where the events of objects without a namespace are, by the API server's own rule.
+/// Namespace for events of cluster-scoped objects, by rule of the API server.
 const NAMESPACE_OF_NODES: &str = "default";
-/// The API server's limit.
+/// Limit of the API server.
 const LONGEST_NOTE: usize = 1024;
-/// The annotation by which a program reads how many pods have to leave: `tools/spillway drains` does.
+/// Annotation with the number of leaving pods, for `tools/spillway drains`.
 const PODS: &str = "spillway/pods";
-/// A name may have 253 characters; the number behind it takes up to 17.
+/// Limit for the object's part of an event name: 253 characters less up to 17 for the number.
 const LONGEST_NAME: usize = 230;
 
-/// The event. `now` and `number` tell it from every other of the same object.
-pub(super) fn event(told: Told<'_>, drain: &Drain<'_>, now: Timestamp, number: i128) -> Event {
-    let Told { about, severity, reason, note, at, pods } = told;
+/// Builds an event. `now` and `number` make its name unique.
+pub(super) fn event(draft: EventDraft<'_>, drain: &Drain<'_>, now: Timestamp, number: i128) -> Event {
+    let EventDraft { about, severity, reason, note, at, pods } = draft;
     let (regarding, related) = match about {
         About::Node => (node(drain.node), None),
         About::Pod(pod) => (of_pod(&pod.pod, &pod.uid), Some(node(drain.node))),
@@ -38,7 +38,7 @@ pub(super) fn event(told: Told<'_>, drain: &Drain<'_>, now: Timestamp, number: i
         regarding: Some(regarding),
         related,
         reporting_controller: Some("spillway".to_owned()),
-        // Which is how the log and the receipt are found.
+        // Key to the log and the receipt.
         reporting_instance: Some(drain.receipt.request_id.clone()),
         ..Event::default()
     }
@@ -53,8 +53,7 @@ impl EventSeverity {
     }
 }
 
-/// `kubectl describe node` shows the events that have the node's UID, and those that have its name for a UID, as
-/// kubelets write it. The name is what we know without a request.
+/// Reference to a node. `kubectl describe node` also shows events with the node's name as the UID, as kubelets write them.
 fn node(name: &str) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
@@ -77,13 +76,13 @@ fn of_pod(name: &str, uid: &str) -> ObjectReference {
     }
 }
 
-/// A name as client-go gives them: the object's, and a time in hexadecimal digits.
+/// Event name in client-go's form: the object's name and a time in hexadecimal digits.
 fn unique(name: &str, nanosecond: i128) -> String {
     let name = cut(name.to_owned(), LONGEST_NAME);
     format!("{}.{nanosecond:x}", name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))
 }
 
-/// No more than so many bytes of it.
+/// Truncates a text to a number of bytes.
 fn cut(mut text: String, longest: usize) -> String {
     text.truncate(text.floor_char_boundary(longest));
     text
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_long_name_as_much_is_kept_as_leaves_room_for_the_number() {
+    fn long_name_is_cut_for_the_number() {
         let name = unique(&"n".repeat(253), i128::from(i64::MAX));
         assert_eq!(name, format!("{}.7fffffffffffffff", "n".repeat(230)));
     }

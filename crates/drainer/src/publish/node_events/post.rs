@@ -1,4 +1,4 @@
-//! Sending the events: beside each other, in bounded time, and never again. Nothing depends on them.
+//! Sending of Kubernetes events: concurrently, in bounded time, without retries.
 
 use std::time::Duration;
 
@@ -13,30 +13,29 @@ use tokio::time::{Instant, timeout_at};
 use crate::drain::side_task::REQUESTS_AT_ONCE;
 use crate::kube::{ApiError, call};
 
-/// How many are under way at a time: a fifth of what the API server's level `global-default` does at once by its defaults,
-/// which other drains and everybody else share.
+/// Limit of concurrent requests: a fifth of the default concurrency of the API server's priority level `global-default`.
 const AT_ONCE: usize = REQUESTS_AT_ONCE;
-/// How long all of them may take. The notice's work is done by then, and the invocation costs money.
+/// Timeout of all events together.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Events that were not written.
+/// Failure to write events.
 #[derive(Debug)]
 pub(super) struct Unwritten {
     count: usize,
     all: usize,
-    /// The last reason.
+    /// Last error.
     error: ApiError,
 }
 
 impl Unwritten {
-    /// Tells it, all in one line.
+    /// Logs the failure in one line.
     pub(super) fn warn(&self) {
         let Self { count, all, error } = self;
-        let follows = match error.code() {
+        let remedy = match error.code() {
             Some(403) => "a right is missing (apply deploy/optional/node-events.yaml)",
-            _ => "the log and the receipt have what they tell",
+            _ => "the log and the receipt have their content",
         };
-        tracing::warn!(error = chain(&error), "{count} of {all} Kubernetes events were not written: {follows}");
+        tracing::warn!(error = chain(&error), "{count} of {all} Kubernetes events were not written: {remedy}");
     }
 }
 
@@ -74,7 +73,7 @@ async fn create(client: &Client, event: Event) -> Result<(), ApiError> {
     call(events.create(&PostParams::default(), &event)).await.map(|_| ())
 }
 
-/// Whether a namespace goes, and its events with it.
+/// Returns `true` if the event's namespace is being deleted or gone.
 fn is_of_a_namespace_that_goes(error: &ApiError) -> bool {
     match error {
         ApiError::Refused(status) => is_terminating(status) || is_missing(status, "namespaces"),
@@ -93,7 +92,7 @@ mod tests {
     use crate::test_support::script::call;
 
     #[tokio::test(start_paused = true)]
-    async fn of_many_events_ten_are_under_way_at_once_and_all_are_given_up_after_four_seconds() {
+    async fn ten_events_are_sent_at_once_and_given_up_after_4_s() {
         let hang = iter::repeat_with(|| call("POST /apis/events.k8s.io/v1/namespaces/default/events"));
         let (context, began) = (TestContext::new(&[], hang.take(10), []), Instant::now());
         let metadata = ObjectMeta { namespace: Some("default".to_owned()), ..ObjectMeta::default() };

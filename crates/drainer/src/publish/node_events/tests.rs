@@ -1,10 +1,8 @@
-//! What events say, as people read them and as the API server takes them.
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
-use spillway_core::drain::deadline::{Deletion, Grace, Termination, Window};
+use spillway_core::drain::deadline::{Deletion, Grace, Termination};
 use spillway_core::drain::report::DrainEnd;
 use spillway_core::drain::request::Method;
 use spillway_core::outcome::Outcome;
@@ -13,12 +11,13 @@ use spillway_receipt::Pod;
 use spillway_settings::LifecycleResult;
 
 use super::*;
-use crate::publish::tests::{after, drain_report, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story};
+use crate::publish::tests::{
+    after, drain_report, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story, window,
+};
 use crate::receipt::Fate;
 use crate::receipt::record::{HookStatus, Record};
 
-/// The receipt of a drain that was under way, with a pod for each fate; two seconds after the notice those that left were
-/// told to.
+/// Receipt with a pod for each fate. Evictions were accepted two seconds after the notice.
 fn receipt() -> Publication {
     under_way(receipt_so_far())
 }
@@ -30,7 +29,7 @@ fn under_way(mut published: Publication) -> Publication {
     published
 }
 
-/// As `kubectl get events` shows them.
+/// Events in the form of `kubectl get events`.
 fn lines(events: Vec<Event>) -> String {
     let line = |event: Event| {
         let regarding = event.regarding.unwrap();
@@ -65,12 +64,12 @@ fn continued() -> Publication {
 fn ending(ending: Ending) -> Publication {
     let mut published = receipt();
     published.receipt.pods.clear();
-    (published.receipt.ending, published.receipt.reason) = (Some(ending), "as it is told".to_owned());
+    (published.receipt.ending, published.receipt.reason) = (Some(ending), "the reason".to_owned());
     published
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_that_is_under_way_is_told_on_the_node() {
+async fn begun_drain_has_an_event_on_the_node() {
     let mut so_far = receipt();
     insta::assert_snapshot!(shown(&so_far));
     so_far.receipt.hook = None;
@@ -78,10 +77,10 @@ async fn a_drain_that_is_under_way_is_told_on_the_node() {
     insta::assert_snapshot!(shown(&so_far));
 }
 
-/// So many pods are blocked, or are no longer.
+/// Blockage of this many pods.
 fn blockage(turn: PublishedBlockage, pods: u32) -> Blockage {
     let mut publication = receipt();
-    publication.receipt.reason = "as it is told".to_owned();
+    publication.receipt.reason = "the reason".to_owned();
     let pod = |n| PodRecord {
         why: Some("PodDisruptionBudget db blocks it".to_owned()),
         ..PodRecord::of(format!("shop/db-{n}"), format!("uid-{n}"), Fate::Remaining, Duration::from_secs(30))
@@ -90,24 +89,21 @@ fn blockage(turn: PublishedBlockage, pods: u32) -> Blockage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_blocked_drain_is_told_on_the_node_and_on_its_pods_and_so_is_its_end() {
-    let told = |turn| lines(blocked(&blockage(turn, 1), after(9_060)));
-    let node = "node/ip-10-0-0-1.ec2.internal terminate lifecycle action: as it is told";
+async fn blockage_has_events_on_node_and_pods() {
+    let published = |turn| lines(blocked(&blockage(turn, 1), after(9_060)));
+    let node = "node/ip-10-0-0-1.ec2.internal terminate lifecycle action: the reason";
     let of_pod = "pod/db-0 drain of node ip-10-0-0-1.ec2.internal (terminate lifecycle action):";
     let begun = format!("Warning DrainBlocked {node}\nWarning Blocked {of_pod} PodDisruptionBudget db blocks it\n");
-    assert_eq!(told(PublishedBlockage::Begun), begun);
+    assert_eq!(published(PublishedBlockage::Begun), begun);
     let over = format!("Normal DrainUnblocked {node}\nNormal Unblocked {of_pod} nothing blocks it any more\n");
-    assert_eq!(told(PublishedBlockage::Over), over);
+    assert_eq!(published(PublishedBlockage::Over), over);
     assert_eq!(blocked(&blockage(PublishedBlockage::Begun, 300), after(9_060)).len(), 1 + 20);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_node_and_each_pod_that_left_or_is_left_are_told() {
+async fn ended_drain_has_events_on_node_and_pods() {
     insta::assert_snapshot!(shown(&failed()));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_drain_that_is_continued_leaves_what_is_left_to_the_next_invocation() {
+    // The next invocation publishes the remaining pods.
     insta::assert_snapshot!(shown(&continued()));
 }
 
@@ -119,12 +115,10 @@ async fn each_ending_has_a_reason_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_was() {
+async fn pod_evicted_by_another_has_an_event_with_the_cause() {
     let (uid, mut cut_short) = pod("cut-short", gone(), Some((Method::Evict, Grace::Own)));
     cut_short.history.accepted_at = None;
-    let now = tokio::time::Instant::now();
-    let (instance_goes, none) = (Termination::Unknown, Duration::ZERO);
-    let window = Window { start: now, end: now, instance_goes, margin: none, detaching: none, dead_since: None };
+    let (now, window) = (tokio::time::Instant::now(), window(Termination::Unknown));
     cut_short.terminating(Deletion { since: now, by: now }, Some(Duration::from_secs(8)), window, now);
     let report = drain_report([(uid, cut_short)].into(), DrainEnd::Empty);
     let mut published = ending(Ending::Drained);
@@ -132,16 +126,16 @@ async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_wa
     record.drained(&report, &History::of(Value::Null), |_| 9_000);
     published.receipt.pods = record.pods.into_iter().map(Pod::AtTheEnd).collect();
     published.followed = record.followed;
-    let told = shown(&published);
+    let events = shown(&published);
     let of_pod = "Warning EvictedWithLessGrace pod/cut-short drain of node ip-10-0-0-1.ec2.internal (terminate lifecycle action): \
-                  evicted, with 8 s of the 30 s of grace that it asks for (another notice's drain or a person had it leave)";
-    assert_eq!(told.lines().last(), Some(of_pod));
+                  evicted, with 8 s of its grace period of 30 s (another notice's drain or a person had it leave)";
+    assert_eq!(events.lines().last(), Some(of_pod));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_as_the_api_server_wants_it() {
+async fn event_is_valid_for_the_api_server() {
     let events = ended(&failed(), after(9_060));
-    insta::assert_json_snapshot!([&events[0], &events[1]]);
+    insta::assert_compact_json_snapshot!([&events[0], &events[1]]);
     let begun = begun(&receipt(), 1, after(9_060)).remove(0);
     assert_eq!(begun.metadata.annotations, Some([("spillway/pods".to_owned(), "1".to_owned())].into()));
     assert!(begun.note.unwrap().ends_with("; 1 pod has to leave"));
@@ -150,7 +144,7 @@ async fn an_event_is_as_the_api_server_wants_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_note_is_as_long_as_the_api_server_takes_it() {
+async fn note_is_cut_to_the_limit_of_the_api_server() {
     let mut published = receipt();
     (published.receipt.ending, published.receipt.reason) = (Some(Ending::Failed), format!("x{}", "é".repeat(1_000)));
     let notes = ended(&published, after(9_060)).into_iter().map(|event| event.note.unwrap());
@@ -158,20 +152,21 @@ async fn a_note_is_as_long_as_the_api_server_takes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_told_of_a_node_that_was_not_claimed_or_joined_or_in_a_dry_run() {
-    let mut published = failed();
-    published.receipt.ending = Some(Ending::Joined);
-    assert_eq!(shown(&published), "");
-    published.receipt.ending = Some(Ending::Failed);
-    published.receipt.dry_run = true;
-    assert_eq!(shown(&published), "");
-    published.receipt.dry_run = false;
-    published.receipt.steps.retain(|done| done.step != StepName::Claimed);
-    assert_eq!(shown(&published), "");
+async fn joined_unclaimed_and_dry_drains_have_no_events() {
+    let changes: [fn(&mut Receipt); 3] = [
+        |receipt| receipt.ending = Some(Ending::Joined),
+        |receipt| receipt.dry_run = true,
+        |receipt| receipt.steps.retain(|done| done.step != StepName::Claimed),
+    ];
+    for change in changes {
+        let mut published = failed();
+        change(&mut published.receipt);
+        assert_eq!(shown(&published), "");
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_page_has_each_of_our_reasons_with_its_type() {
+async fn page_has_each_reason_with_its_type() {
     let mut receipts = vec![receipt(), failed(), continued()];
     receipts.extend([Ending::Drained, Ending::Done, Ending::Ignored].map(ending));
     let blocked = [PublishedBlockage::Begun, PublishedBlockage::Over]
