@@ -9,7 +9,6 @@ import pty
 import re
 import subprocess
 import sys
-import tempfile
 import unicodedata
 import unittest
 from pathlib import Path
@@ -19,6 +18,8 @@ from doctor_report import shell
 from doctor_report.command import explained
 from doctor_report.page import Page
 from doctor_report.report import read
+
+from .standin import StandIn
 
 TOOL = (str(Path(__file__).parents[1] / "spillway"), "doctor")
 SAMPLES = Path(__file__).parent / "doctor"
@@ -173,16 +174,6 @@ class TheTool(unittest.TestCase):
         return printed
 
 
-AWS = """#!/usr/bin/env bash
-printf '%s\\n' "$@" >>"$CALLS"
-case $1 in
-  cloudformation) cat "$STACK" ;;
-  lambda) for word in "$@"; do case $word in fileb://*) cat "${word#fileb://}" >"$EVENT" ;; *answer.json) cp "$REPORT" "$word" ;; esac; done
-esac
-"""
-STACK = {"StackId": "arn:aws:cloudformation:eu-central-1:111122223333:stack/of-tests/1"}
-
-
 class AnExplanation(unittest.TestCase):
     def test_finding_prints_its_row_of_the_page(self) -> None:
         done = subprocess.run([*TOOL, "--explain", "rule-missing"], capture_output=True, text=True, check=False)
@@ -200,42 +191,25 @@ class AnExplanation(unittest.TestCase):
             self.assertNotRegex(text, r"\]\(|\.md#")
 
 
-class TheFunction(unittest.TestCase):
-    """With an `aws` that notes what it was asked."""
-
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        (self.folder / "aws").write_text(AWS)
-        (self.folder / "aws").chmod(0o755)
-
-    def ask(self, *arguments: str, **outputs: str) -> subprocess.CompletedProcess[str]:
-        described = {**STACK, "Outputs": [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]}
-        (self.folder / "stack").write_text(json.dumps({"Stacks": [described]}))
-        environment = {
-            "PATH": f"{self.folder}:{os.environ['PATH']}",
-            "REPORT": str(SAMPLES / "broken.json"),
-            **{name: str(self.folder / name.lower()) for name in ("CALLS", "STACK", "EVENT")},
-        }
-        command = [sys.executable, *TOOL, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-
+class TheFunction(StandIn):
     def test_is_invoked_and_its_report_printed(self) -> None:
-        outputs = {"FunctionName": "spillway-Drain-1", "RoleArn": "arn:role"}
-        asked = self.ask("--stack", "of-tests", "prod", **outputs)
-        self.assertEqual((asked.returncode, asked.stdout), (1, run(BROKEN).stdout), asked.stderr)
-        calls = (self.folder / "calls").read_text().splitlines()
-        self.assertEqual(calls[calls.index("--function-name") + 1], "spillway-Drain-1")
-        event = json.loads((self.folder / "event").read_text())
+        self.stack()
+        self.answers("invoke", {"StatusCode": 200})
+        (self.folder / "function").write_text(BROKEN)
+        done = self.spillway("doctor", "--stack", "of-tests", "prod")
+        self.assertEqual((done.returncode, done.stdout), (1, run(BROKEN).stdout), done.stderr)
+        (call,) = self.calls("invoke")
+        self.assertEqual(call[call.index("--function-name") + 1], "spillway-Drain-1")
+        event = json.loads((self.folder / "events").read_text())
         self.assertEqual(event, {"source": "spillway", "detail-type": "Spillway Doctor", "detail": {"cluster": "prod"}})
-        as_json = self.ask("prod", "-o", "json", **outputs)
+        as_json = self.spillway("doctor", "prod", "-o", "json")
         self.assertEqual((as_json.returncode, json.loads(as_json.stdout)), (1, json.loads(BROKEN)))
 
-    def test_of_a_stack_that_is_not_spillways_is_not_asked(self) -> None:
-        asked = self.ask()
-        self.assertEqual((asked.returncode, asked.stdout), (2, ""))
-        self.assertIn("the stack spillway has no outputs", asked.stderr)
+    def test_foreign_stack_is_not_invoked(self) -> None:
+        self.answers("describe-stacks", {"Stacks": [{"StackId": "a:a:a:eu-central-1"}]})
+        done = self.spillway("doctor")
+        self.assertEqual((done.returncode, done.stdout, self.calls("invoke")), (2, "", []))
+        self.assertIn("the stack spillway has no outputs", done.stderr)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,8 @@
 import contextlib
 import io
 import json
-import os
 import re
-import stat
 import subprocess
-import sys
-import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
@@ -23,8 +19,9 @@ from cluster_enrollment.clusters import NoCluster, Wanted
 from cluster_enrollment.enrolment import Result
 from cluster_enrollment.step import Part, State, Step
 
+from .standin import StandIn
+
 ROOT = Path(__file__).parents[2]
-TOOL = (str(ROOT / "tools/spillway"), "enroll")
 
 
 class WhichClusters(unittest.TestCase):
@@ -188,45 +185,36 @@ def finding(severity: str, id: str) -> dict[str, Any]:
     return {"severity": severity, "id": id, "object": "cluster prod"}
 
 
-class TheTool(unittest.TestCase):
-    def run_with(self, said: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+class TheTool(StandIn):
+    def refused(self, stderr: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`aws` refuses everything with these words."""
-        with tempfile.TemporaryDirectory() as folder:
-            program = Path(folder) / "aws"
-            program.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 254\n")
-            program.chmod(program.stat().st_mode | stat.S_IEXEC)
-            environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-            return subprocess.run([sys.executable, *TOOL, *arguments], env=environment, capture_output=True, text=True, check=False)
+        self.program("aws", f"#!/bin/sh\necho '{stderr}' >&2\nexit 254\n")
+        return self.spillway("enroll", *arguments)
 
-    def test_says_in_a_line_why_it_looks_at_nothing(self) -> None:
+    def test_failure_before_a_cluster_is_one_line_with_the_remedy(self) -> None:
         no_stack = "An error occurred (ValidationError) when calling the DescribeStacks operation: Stack with id x does not exist"
         for said, words in (
             (no_stack, "there is no stack spillway in this Region"),
             ("An error occurred (ExpiredToken) when calling the DescribeStacks operation: expired", "Sign in"),
             ("Could not connect to the endpoint URL", "Could not connect"),
         ):
-            ran = self.run_with(said, "--all", "--yes")
+            ran = self.refused(said, "--all", "--yes")
             self.assertEqual((ran.returncode, ran.stdout), (2, ""), ran)
             self.assertIn(words, ran.stderr)
             self.assertTrue(ran.stderr.startswith("spillway enroll: "), ran.stderr)
+        self.assertIn("aws is not on the PATH", self.spillway("enroll", "--all", "--yes", path="/nowhere").stderr)
 
-    def test_asks_in_the_stacks_region_alone(self) -> None:
+    def test_clusters_are_those_of_the_stacks_region(self) -> None:
         """Clusters and groups of other Regions may have the same names."""
-        stack = {"StackId": "arn:aws:cloudformation:eu-central-1:1:stack/spillway/1", "Outputs": [
-            {"OutputKey": "RoleArn", "OutputValue": "arn"}, {"OutputKey": "FunctionName", "OutputValue": "f"}]}
-        answers = f'case "$1" in cloudformation) echo \'{json.dumps({"Stacks": [stack]})}\';; *) echo \'{{"clusters": ["prod"]}}\';; esac'
-        with tempfile.TemporaryDirectory() as folder:
-            program, asked = Path(folder) / "aws", Path(folder) / "asked"
-            program.write_text(f"#!/bin/sh\necho \"$@\" >> {asked}\n{answers}\n")
-            program.chmod(program.stat().st_mode | stat.S_IEXEC)
-            environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "AWS_REGION": "us-east-1"}
-            ran = subprocess.run([sys.executable, *TOOL, "--yes", "--cluster", "shop"], env=environment, capture_output=True, text=True, check=False)
-            self.assertIn("no EKS cluster shop in eu-central-1; there are: prod", ran.stderr)
-            self.assertIn("eks list-clusters --region eu-central-1 ", asked.read_text())
+        self.stack()
+        self.answers("list-clusters", {"clusters": ["prod"]})
+        ran = self.spillway("enroll", "--yes", "--cluster", "shop")
+        self.assertIn("no EKS cluster shop in eu-west-1; there are: prod", ran.stderr)
+        self.assertIn("--region eu-west-1 ", " ".join(self.calls("list-clusters")[0]))
 
     def test_changes_without_a_terminal_need_yes(self) -> None:
         for arguments in (["--all"], ["--all", "-o", "json"], ["--all", "--remove"]):
-            ran = self.run_with("nothing is asked of AWS", *arguments)
+            ran = self.refused("nothing is asked of AWS", *arguments)
             self.assertEqual((ran.returncode, ran.stdout, ran.stderr.count("\n")), (2, "", 1))
             self.assertIn("give --yes, or look with --plan", ran.stderr)
 
@@ -254,7 +242,7 @@ class TheTool(unittest.TestCase):
 
     def test_takes_one_way_to_name_clusters(self) -> None:
         for wrong in ([], ["--all", "--cluster", "a"], ["--tag", "env"], ["--all", "--with", "rbac.yaml"]):
-            self.assertEqual(self.run_with("", *wrong).returncode, 2, wrong)
+            self.assertEqual(self.refused("", *wrong).returncode, 2, wrong)
 
 
 if __name__ == "__main__":
