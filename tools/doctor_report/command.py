@@ -20,10 +20,10 @@ from .report import Status, read
 
 WIDTH = 80
 LINK = re.compile(r"\[([^]]*)\]\(([^)]*)\)")
-# A row of a table and the names in its first cell; a section named by an error type.
+# A row of a table and the names in its first cell; a section.
 ROW = re.compile(r"^\| ([^|]*`[^|]*) \| (.+) \|$", re.MULTILINE)
 KEY = re.compile(r"`([A-Za-z-][\w.-]+)`")
-SECTION = re.compile(r"^### ([A-Z]\w+)\n+(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^##+ ([^\n]+)\n+(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -59,16 +59,25 @@ def run(options: argparse.Namespace) -> int:
 
 
 def explained(wanted: str) -> str:
-    """Rows and sections of the pages that have this finding, check, error type or alarm as their key."""
+    """Rows and sections of the pages for a finding, a check, an error type, an alarm or a section's anchor."""
     docs = files.root() / "docs"
     page = "".join((docs / name).read_text(encoding="utf-8") for name in ("doctor.md", "troubleshooting.md"))
-    found = [(key, meaning) for keys, meaning in ROW.findall(page) for key in KEY.findall(keys)] + SECTION.findall(page)
-    if meanings := dict.fromkeys(meaning.strip() for key, meaning in found if key == wanted):
-        return "\n\n".join(f"{wanted}: {LINK.sub(_without_place, meaning)}" for meaning in meanings)
-    near = difflib.get_close_matches(wanted, [key for key, _ in found], n=1)
+    rows = [(key, meaning) for keys, meaning in ROW.findall(page) for key in KEY.findall(keys)]
+    sections = {_anchor(title): text for title, text in SECTION.findall(page)}
+
+    def place(link: re.Match[str]) -> str:
+        """A link as a terminal follows it: an address, or a section by another --explain."""
+        anchor = link[2].rpartition("#")[2]
+        if link[2].startswith("https:"):
+            return f"{link[1]} ({link[2]})"
+        return f"{link[1]} (--explain {anchor})" if anchor in sections and anchor != _anchor(wanted) else link[1]
+
+    found = [meaning for key, meaning in [*rows, (wanted, sections.get(_anchor(wanted), ""))] if key == wanted and meaning]
+    if found:
+        return "\n\n".join(f"{wanted}: {LINK.sub(place, meaning.strip())}" for meaning in dict.fromkeys(found))
+    near = difflib.get_close_matches(wanted, [*(key for key, _ in rows), *sections], n=1)
     raise Failed(f"the pages have no finding and no error type {wanted}{f'; is it {near[0]}?' if near else ''}")
 
 
-def _without_place(link: re.Match[str]) -> str:
-    """A link's text; a terminal follows only addresses of other sites."""
-    return f"{link[1]} ({link[2]})" if link[2].startswith("https:") else link[1]
+def _anchor(title: str) -> str:
+    return re.sub(r"[^a-z0-9 _-]", "", title.lower()).replace(" ", "-")

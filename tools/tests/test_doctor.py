@@ -185,7 +185,7 @@ class AnExplanation(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (2, said))
 
     def test_error_type_or_alarm_prints_its_remedy(self) -> None:
-        for wanted, words in (("PodsLost", "the pods went down with the instance"), ("AwsThrottled", "*… is throttled*"), ("DrainsAlarm", "read the failed receipts")):
+        for wanted, words in (("PodsLost", "the pods went down with the instance"), ("AwsThrottled", "*… is throttled*"), ("DrainsAlarm", "read the failed receipts"), ("StillHeld", "let the instance go (--explain a-hook-hangs)"), ("a-hook-hangs", "complete-lifecycle-action")):
             text = explained(wanted)
             self.assertIn(words, text)
             self.assertNotRegex(text, r"\]\(|\.md#")
