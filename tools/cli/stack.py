@@ -32,7 +32,7 @@ class Stack:
 
     @property
     def completes_hooks(self) -> bool:
-        """Whether a list of the stack has `terminate`, as the default of `DrainOn` does."""
+        """Returns `true` if DrainOn or CordonOn has `terminate`."""
         drain, cordon = (_words(self.parameters.get(name, default)) for name, default in (("DrainOn", "terminate"), ("CordonOn", "off")))
         return "terminate" in drain + cordon
 

@@ -12,7 +12,7 @@ LONGEST = timedelta(days=3660)
 
 
 class NoTime(Failed):
-    """What was typed is no time."""
+    """Input that is no time."""
 
 
 def moment(typed: str, now: datetime) -> datetime:
@@ -28,7 +28,6 @@ def moment(typed: str, now: datetime) -> datetime:
 
 
 def span(since: str, until: str) -> tuple[datetime, datetime]:
-    """From when to when, in UTC."""
     now = datetime.now(timezone.utc)
     begin, end = (moment(typed, now).astimezone(timezone.utc) for typed in (since, until))
     if begin >= end:

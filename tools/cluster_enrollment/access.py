@@ -72,7 +72,6 @@ def forget(cluster: Cluster, stack: Stack, is_there: bool) -> Step:
 
 
 def arn_without_path(role: str) -> str:
-    """As aws-auth wants it."""
     front, _, name = role.partition(":role/")
     return f"{front}:role/{name.rpartition('/')[2]}"
 

@@ -18,7 +18,7 @@ AT_ONCE = 8
 
 
 class NoCluster(Failed):
-    """What was asked for names no cluster that there is."""
+    """A name of no existing cluster."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for: exactly one of these."""
+    """The selection of clusters: exactly one of these."""
 
     names: tuple[str, ...] = ()
     tag: tuple[str, str] | None = None
@@ -73,7 +73,7 @@ def by_name(wanted: Wanted, there: list[str], stack: Stack) -> list[str]:
 
 
 def with_tag(clusters: list[Cluster], tag: tuple[str, str]) -> list[Cluster]:
-    """Those with the tag, and those of which nobody knows: they are told and not passed over."""
+    """Clusters with the tag, and those that EKS does not describe."""
     key, value = tag
     if not (found := [one for one in clusters if one.refused or one.tags.get(key) == value]):
         values = sorted({one.tags[key] for one in clusters if key in one.tags})
@@ -83,7 +83,6 @@ def with_tag(clusters: list[Cluster], tag: tuple[str, str]) -> list[Cluster]:
 
 
 def remarks(wanted: Wanted, found: list[Cluster], stack: Stack) -> list[str]:
-    """What the person who asked should know, and what stops nothing."""
     twice = sorted({name for name in wanted.names if wanted.names.count(name) > 1})
     said = [f"{name} was named more than once, and is done once" for name in twice]
     ignored = [one.name for one in found if not stack.serves(one.name)]

@@ -25,8 +25,6 @@ from .step import Command, Part, State, Step, kubectl
 
 @dataclass
 class Result:
-    """What was found, and what was done, in one cluster."""
-
     cluster: str
     steps: list[Step] = field(default_factory=list)
     with_hook: list[str] = field(default_factory=list)
@@ -37,20 +35,18 @@ class Result:
         return [step for step in self.steps if step.part is part]
 
     def is_fine(self, *parts: Part) -> bool:
-        """Whether nothing in these parts has failed or is left to somebody."""
+        """Returns `true` if no step of these parts failed or is left to a person."""
         return not any(step.state in (State.TOLD, State.FAILED) for step in self.steps if step.part in parts)
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the function was let in just now. What is left to somebody does not come by waiting for it."""
+        """Returns `true` if this run let the function in."""
         let_in = [step for step in self.steps if step.part in (Part.ACCESS, Part.RIGHTS)]
         return self.is_fine(Part.ACCESS, Part.RIGHTS) and any(step.state is State.DONE for step in let_in)
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is the same for all clusters of a run."""
-
     aws: Aws
     stack: Stack
     # Those of the Region.
@@ -80,8 +76,6 @@ class Work:
 
 
 class _Visit:
-    """One cluster, in one run."""
-
     def __init__(self, work: Work, cluster: Cluster, folder: Path, result: Result) -> None:
         self._work, self._cluster, self._folder, self._result = work, cluster, folder, result
         self._kubectl: Kubectl | None = None
@@ -167,7 +161,7 @@ class _Visit:
         return [self._not_reached([])] if live is None else [objects.remove(one) for one in live]
 
     def _not_reached(self, files: list[Path]) -> Step:
-        """What somebody does who can reach the cluster. Without files: what takes them away."""
+        """Commands for a person who can reach the cluster. Without files: those that delete."""
         stack, root = self._work.stack, objects.DEPLOY.parent
         private = "" if self._cluster.is_public else "; its endpoint is private, so run this from within its network"
         own = " --remove" if not files else " --groups" if self._work.with_groups else ""
@@ -222,7 +216,7 @@ class _Visit:
         return self._kubectl
 
     def _look(self, command: Command) -> list[dict[str, Any]] | None:
-        """What the API server has; nothing of one that is out of reach or refuses, which is asked once."""
+        """Objects of the API server; None if it is out of reach or refuses. It is asked once."""
         if self._closed:
             return None
         try:

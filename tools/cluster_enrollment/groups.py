@@ -46,14 +46,13 @@ class Group:
 
     @property
     def clusters(self) -> set[str]:
-        """Those that its tags name."""
         shared = [key for key, value in self.tags.items() if key.startswith(KEY) and value in ("owned", "shared")]
         names = {key.removeprefix(KEY) for key in shared} | {self.tags.get(key, "") for key in NAMES}
         return names - {""}
 
     @property
     def default_result(self) -> str:
-        """How a hook ends that nobody completes in time. ABANDON keeps the instance if the group keeps such instances."""
+        """DefaultResult of the hook. ABANDON keeps the instance in a group that retains instances."""
         return "ABANDON" if self.keeps_abandoned else "CONTINUE"
 
     @property
@@ -61,7 +60,7 @@ class Group:
         return next((who for key, who in DRAINED_BY.items() if key in self.tags), None)
 
     def is_of(self, cluster: str, nodes: set[str]) -> bool:
-        """By its tags; without any, by its instances, of which `nodes` are nodes of the cluster."""
+        """Returns `true` by the group's tags; without tags, by its instances among the cluster's nodes."""
         return cluster in self.clusters if self.clusters else not nodes.isdisjoint(self.instances)
 
 
@@ -69,7 +68,7 @@ Hook = dict[str, Any]
 
 
 def enroll(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
-    """Nothing for a group that somebody else drains."""
+    """Steps for the hook; none for a group that another controller drains."""
     if group.drained_by:
         return []
     if len(group.clusters) > 1:

@@ -31,7 +31,7 @@ class KubectlError(Failed):
 
 
 class Unreachable(KubectlError):
-    """Nothing more will work in this cluster."""
+    """A failure that ends the work in this cluster."""
 
 
 class Kubectl:

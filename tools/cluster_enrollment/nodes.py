@@ -24,7 +24,7 @@ LATE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class Instance:
-    """What AWS says of the node's instance; nothing of one that is gone."""
+    """The node's instance as AWS describes it; the defaults for one that has gone."""
 
     state: str = "terminated"
     # In its group; empty without one.
@@ -96,7 +96,6 @@ def _cordoned_by(node: dict[str, Any]) -> list[str]:
 
 
 def _text(taint: dict[str, str]) -> str:
-    """As kubectl writes it."""
     value = f"={taint['value']}" if "value" in taint else ""
     return f"{taint['key']}{value}:{taint['effect']}"
 

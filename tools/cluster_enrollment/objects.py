@@ -32,7 +32,7 @@ Object = dict[str, Any]
 
 
 def files(stack: Stack, extra: list[str]) -> dict[Path, bool]:
-    """All there are, and whether a cluster is to have it in any case; else only what it has already is brought up to date."""
+    """All files; `true` for those that every cluster gets. Any other is only brought up to date."""
     wanted = {name for name, (parameter, without) in NEEDED.items() if stack.parameters.get(parameter, without) != without}
     optional = {DEPLOY / "optional" / name: name in wanted or name in extra for name in OPTIONAL}
     return {DEPLOY / "rbac.yaml": True, **optional}
@@ -77,13 +77,13 @@ def is_ours(live: Object | None) -> bool:
 
 
 def appliers(live: Object) -> set[str]:
-    """Who declares an object, and does not just change a field or its status."""
+    """Managers that declare the object, without those that change a field or the status."""
     entries = [one for one in live["metadata"].get("managedFields", []) if not one.get("subresource")]
     return {one["manager"] for one in entries if one.get("operation") == "Apply" or one["manager"] == CLIENT_SIDE}
 
 
 def covers(live: Any, wanted: Any) -> bool:
-    """Whether all that is wanted is there; the server adds defaults."""
+    """Returns `true` if `live` has all of `wanted`; the server adds defaults."""
     if isinstance(wanted, dict):
         return isinstance(live, dict) and all(key in live and covers(live[key], value) for key, value in wanted.items())
     if isinstance(wanted, list):

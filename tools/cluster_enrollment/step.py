@@ -8,8 +8,6 @@ from enum import Enum
 
 
 class Part(Enum):
-    """What a step belongs to: a column of the table."""
-
     ACCESS = "access"
     RIGHTS = "rights"
     GROUPS = "groups"
@@ -17,8 +15,6 @@ class Part(Enum):
 
 
 class State(Enum):
-    """What is to be done, or what came of it."""
-
     # It is as it should be.
     THERE = "there"
     # A command will change it.
@@ -65,5 +61,4 @@ class Step:
         return replace(self, state=state, why=why or self.why)
 
     def told(self, why: str) -> "Step":
-        """The same step for somebody else to do."""
         return self.ended(State.TOLD, why) if self.state is State.TO_DO else self

@@ -71,7 +71,7 @@ class Page:
         return lines
 
     def held_up(self, check: Check) -> list[str]:
-        """Which nodes, and because of what: those with the same reasons together."""
+        """Nodes that are held up; those with the same reasons together."""
         by_reasons: dict[tuple[str, ...], list[str]] = {}
         for node, because in check.nodes:
             by_reasons.setdefault(because, []).append(node)

@@ -14,11 +14,11 @@ VERSION = 2
 
 
 class NoReport(Failed):
-    """What was given is no report, and why."""
+    """Input that is no report of the doctor."""
 
 
 class Status(IntEnum):
-    """How a check came out; the worst is the greatest."""
+    """Result of a check; the worst is the greatest."""
 
     OK = 0
     SKIPPED = 1

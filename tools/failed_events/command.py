@@ -66,7 +66,6 @@ HEAD = ("ID", "KIND", "AGE", "NODE", "FROM", "ERROR", "REPLAY")
 
 
 def received(aws: Aws, queue: str) -> list[Event]:
-    """All messages that SQS hands out, each once."""
     found: dict[str, Event] = {}
     while len(found) < LONGEST_QUEUE:
         # Long polling asks all servers of SQS, also those with few messages.

@@ -18,7 +18,7 @@ from .values import Unusable
 
 
 class Verdict(Enum):
-    """In the order of the report: what needs a person comes last, next to the prompt."""
+    """Verdicts in the order of the report: the work for a person comes last, next to the prompt."""
 
     SAME = "same"
     DIFFERS = "differs"
@@ -125,7 +125,6 @@ def _former(nth: Installation, key: str, successor: str, _: str) -> Answer:
 
 
 def _secret(nth: Installation, *_: str) -> Answer:
-    """From a Secret of the cluster to Parameter Store."""
     reference = nth.referred.get("webhookURL", {}).get("secretKeyRef") or {}
     name = str(reference.get("name") or nth["webhookURLSecretName"])
     url = _kubectl_get("secret", name, str(reference.get("key") or "webhookurl"), " | base64decode")

@@ -33,8 +33,6 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Value:
-    """One value of the chart."""
-
     kind: Kind
     default: Any
     # The environment variable that the chart makes of it. `extraEnv` comes after it and wins.

@@ -47,7 +47,7 @@ def file(source: Source) -> str:
 
 
 def ending(source: Source) -> tuple[str, ...]:
-    """How NTH goes: by its mode, and by whether its queue reads tags."""
+    """Last steps: they depend on NTH's mode and on the tags of its queue."""
     nth = source.nth
     if not nth.queue_mode:
         return (

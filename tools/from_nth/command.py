@@ -122,7 +122,7 @@ def converted(sources: list[Source], options: argparse.Namespace) -> int:
 
 
 def of_section(samconfig: Path | None, sources: list[Source]) -> list[Part]:
-    """What the section says of clusters whose values are not given now: they are of this stack too."""
+    """Parameters in the section for clusters whose values are not given now."""
     its = sam.parameters_of(samconfig.read_text(encoding="utf-8")) if samconfig and samconfig.exists() else None
     if its is None:
         return []

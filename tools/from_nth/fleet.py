@@ -50,7 +50,6 @@ class Contradiction:
 
 
 def joined(sources: list[Source]) -> list[Source]:
-    """Those with the same values as one."""
     found: dict[str, Source] = {}
     seen: set[str] = set()
     for one in sources:

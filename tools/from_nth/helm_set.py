@@ -21,7 +21,6 @@ def put(values: Any, name: str, value: Any) -> Any:
 
 
 def typed(text: str) -> Any:
-    """What Helm takes a text for."""
     if text in ("true", "false", "null"):
         return {"true": True, "false": False, "null": None}[text]
     if re.fullmatch(r"0|[+-]?[1-9]\d*", text):

@@ -26,8 +26,6 @@ NOT_NTHS = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "http
 
 @dataclass(frozen=True)
 class Given:
-    """One value as it was written."""
-
     name: str
     value: Any
     # The name by which answers know it: of a variable that the chart has a value for, that value's.
@@ -97,7 +95,7 @@ def installation(values: dict[str, Any]) -> Installation:
 
 
 def unwrapped(values: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """In an umbrella chart NTH's values stand under its name or alias."""
+    """Values of NTH under its key in an umbrella chart."""
     own = own_keys(values)
     inner = [key for key, value in values.items() if isinstance(value, dict) and key not in CHART and own_keys(value)]
     if own or len(inner) != 1:
@@ -106,7 +104,6 @@ def unwrapped(values: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
 
 
 def own_keys(values: dict[str, Any]) -> set[str]:
-    """Those that only NTH's chart has."""
     return (({key.split(".")[0] for key in CHART} | set(FORMER)) - COMMON) & set(values)
 
 
@@ -171,7 +168,7 @@ def as_whole(value: float | str) -> int | None:
 
 
 def add_variable(entry: Any, nth: Installation, problems: list[str]) -> None:
-    """One entry of `extraEnv`: it stands behind the chart's own, so it holds."""
+    """Applies one entry of `extraEnv`, which wins over the chart's own variable."""
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         problems.append("each entry of extraEnv has to be a map with a name")
         return

@@ -50,7 +50,7 @@ def wanted(nth: Installation) -> dict[str, str]:
 
 
 def lists(nth: Installation) -> dict[str, str]:
-    """Which notices drain a node and which cordon it, where that is not our default."""
+    """DrainOn and CordonOn, where they differ from the defaults."""
     doing = actions(nth)
     drain, cordon = ([notice for notice in NOTICES if doing[notice] == what] for what in ("drain", "cordon"))
     found = {} if tuple(drain) == DRAIN_BY_DEFAULT else {"DrainOn": ",".join(drain) or "off"}
@@ -58,7 +58,7 @@ def lists(nth: Installation) -> dict[str, str]:
 
 
 def actions(nth: Installation) -> dict[str, str]:
-    """What each kind of notice does. In queue mode NTH knows no difference between them."""
+    """Action of NTH for each kind of notice; in queue mode the same for all."""
     act = "cordon" if nth["cordonOnly"] else "drain"
     if nth.queue_mode:
         return dict.fromkeys(NOTICES, act)
@@ -88,7 +88,7 @@ def selectors(nth: Installation) -> dict[str, dict[str, str]]:
 
 
 def node_selector(nth: Installation) -> str:
-    """In IMDS mode NTH drains the nodes it runs on."""
+    """NodeSelector for IMDS mode, in which NTH drains the nodes that it runs on."""
     chosen = list(selectors(nth).values())
     if nth.queue_mode or not chosen or any(one != chosen[0] for one in chosen):
         return ""
@@ -97,14 +97,13 @@ def node_selector(nth: Installation) -> str:
 
 
 def heartbeats_until(nth: Installation) -> int | None:
-    """How long NTH holds a hook with heartbeats, if it does."""
+    """Time for which NTH holds a hook with heartbeats; None without heartbeats."""
     if not nth.queue_mode or nth["heartbeatInterval"] == UNSET:
         return None
     return LONGEST_HOOK_S if nth["heartbeatUntil"] == UNSET else nth["heartbeatUntil"]
 
 
 def hooks(nth: Installation) -> dict[str, str]:
-    """How long a hook is held."""
     limits = [heartbeats_until(nth)]
     if nth["nodeTerminationGracePeriod"] > NTHS_ATTEMPT_S:
         limits.append(nth["nodeTerminationGracePeriod"])
@@ -115,17 +114,16 @@ def hooks(nth: Installation) -> dict[str, str]:
 
 
 def webhook(nth: Installation) -> dict[str, str]:
-    """Where its document is, if there is an address."""
     return {"Webhook": WEBHOOK_PARAMETER} if has_address(nth) else {}
 
 
 def has_address(nth: Installation) -> bool:
-    """Whether NTH sent anything that Spillway can send: not by plain HTTP."""
+    """Returns `true` for an address that Spillway can post to: not by plain HTTP."""
     return address_is_elsewhere(nth) or nth["webhookURL"].startswith("https://")
 
 
 def address_is_elsewhere(nth: Installation) -> bool:
-    """In a Secret, which wins over an address, or in what takes the place of a placeholder."""
+    """Returns `true` for an address in a Secret or behind a placeholder."""
     return bool(nth["webhookURLSecretName"] or "webhookURL" in nth.referred or placeholder(nth["webhookURL"]))
 
 

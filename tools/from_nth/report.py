@@ -35,8 +35,6 @@ LIVE = Answer(Verdict.SAME, "Spillway drains.", ("DryRun",))
 
 @dataclass(frozen=True)
 class Line:
-    """What becomes of one value."""
-
     value: str
     answer: Answer
     # Our parameters with their values, as they are shown.
@@ -111,7 +109,7 @@ def answer_to(given: Given, nth: Installation) -> Answer:
 
 
 def by_default(nth: Installation, found: dict[str, str], told: set[str], template: dict[str, Parameter]) -> list[Line]:
-    """What NTH did without being told, and Spillway has to be."""
+    """Lines for NTH's defaults that need a parameter of Spillway."""
     lines = []
     for key, value in CHART.items():
         given = Given(key, value.default, key)
@@ -144,7 +142,7 @@ def of_unknown(one: Unknown) -> Line:
 def line(
     value: str, answer: Answer, found: dict[str, str], template: dict[str, Parameter], names: tuple[str, ...] = ()
 ) -> Line:
-    """What this version cannot be given turns the verdict, whatever it was."""
+    """Line of the report. A parameter that the template refuses changes the verdict."""
     its = {name: found[name] for name in names or answer.parameters if name in found}
     parameters = tuple(setting(name, text, LONGEST_PARAMETER) for name, text in its.items())
     if not its and len(answer.parameters) == 1 and answer.parameters[0] in LISTS:
@@ -157,7 +155,7 @@ def line(
 
 
 def refusals(parameters: dict[str, str], template: dict[str, Parameter]) -> str:
-    """Why the template cannot be given them; nothing if it can."""
+    """Reasons of the template against these parameters; empty if there are none."""
     missing = [name for name in parameters if name not in template]
     refused: dict[str, list[str]] = {}
     for name in parameters.keys() - set(missing):

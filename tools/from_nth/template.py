@@ -18,8 +18,6 @@ LONGEST = 4096
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter, and what it takes."""
-
     default: str | None = None
     allowed: tuple[str, ...] = ()
     pattern: str | None = None
@@ -30,7 +28,6 @@ class Parameter:
     is_list: bool = False
 
     def refuses(self, value: str) -> str | None:
-        """Why it does not take the value; nothing if it does."""
         if len(value.encode()) > LONGEST:
             return f"a parameter holds {LONGEST} bytes, and this has {len(value.encode())}"
         if self.longest is not None and len(value) > self.longest:
@@ -47,7 +44,6 @@ class Parameter:
 
 
 def parameters(template: Path | None = None) -> dict[str, Parameter]:
-    """All of them, by name."""
     section = re.search(r"^Parameters:\n(.*?)^\S", (template or files.root() / "template.yaml").read_text(), re.DOTALL | re.MULTILINE)
     text = section[1] if section else ""
     parts = re.split(r"^  ([A-Za-z0-9]+):\n", text, flags=re.MULTILINE)[1:]
@@ -55,7 +51,7 @@ def parameters(template: Path | None = None) -> dict[str, Parameter]:
 
 
 def parameter(body: str) -> Parameter:
-    """From the lines below its name. What goes on in further lines is a description, or a list in either form."""
+    """Reads one parameter from the lines below its name."""
     body = re.sub(r"\n      - ([^\n]*)", r" \1,", body)
     value = dict(re.findall(r"^    (\w+): (\[[^\]]*\]|[^\n]*)", body, re.MULTILINE))
     return Parameter(

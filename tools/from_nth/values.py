@@ -56,7 +56,7 @@ def from_json(text: str) -> Any:
 
 
 def from_yaml(text: str) -> Any:
-    """Its only document; of several, the manifest that has NTH's values."""
+    """The only document; of several, the manifest that has NTH's values."""
     try:
         import yaml
     except ImportError:
@@ -87,7 +87,7 @@ def the_manifest(documents: list[Any]) -> Any:
 
 
 def refuse_repeats(node: Any, seen: set[int]) -> None:
-    """Of two equal keys PyYAML keeps the last and says nothing. An alias leads to a node that was seen before."""
+    """Refuses two equal keys, of which PyYAML keeps the last without a word."""
     if node is None or isinstance(node.value, str) or id(node) in seen:
         return
     seen.add(id(node))

@@ -44,7 +44,7 @@ class ApiServer:
             self._proxy.stdout.close()
 
     def list(self, path: str, only_metadata: bool = False, **selectors: str) -> list[Any]:
-        """All pages of a list, as far as the API server's cache knows it."""
+        """Reads all pages of a list."""
         query, items = {"limit": str(PAGE), **selectors}, []
         accept = METADATA if only_metadata else "application/json"
         while True:
@@ -77,7 +77,7 @@ class ApiServer:
 
 
 def _message(body: bytes) -> str:
-    """What a refusal says: the API server's Status, or the words of what stands before it."""
+    """Message of a refusal: the API server's Status, or the words of a proxy before it."""
     text = body.decode(errors="replace")
     try:
         return str(json.loads(text)["message"])

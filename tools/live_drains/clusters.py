@@ -32,7 +32,7 @@ class EksCluster:
         return f"{self.region}/{self.eks_name}" if self.region else self.eks_name
 
     def kubectl(self, folder: Path) -> list[str]:
-        """With a kubeconfig in the folder: the user's own stays as it is."""
+        """kubectl with a kubeconfig in the folder."""
         kubeconfig = str(folder / "kubeconfig")
         Aws(self.region).text("eks", "update-kubeconfig", "--name", self.eks_name, "--kubeconfig", kubeconfig)
         return ["kubectl", "--kubeconfig", kubeconfig]
@@ -42,7 +42,6 @@ Cluster = Union[Context, EksCluster]
 
 
 def of_account(regions: list[str]) -> list[Cluster]:
-    """All that EKS knows in these Regions, or in the AWS CLI's own."""
     clusters: list[Cluster] = []
     for region in regions or [None]:
         clusters += [EksCluster(str(name), region) for name in Aws(region).call("eks", "list-clusters").get("clusters", [])]

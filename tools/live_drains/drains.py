@@ -52,7 +52,6 @@ class Drain:
         return self.claim.until and round((self.claim.until - now).total_seconds())
 
     def blockers(self) -> list[tuple[str, int]]:
-        """What blocks how many pods, the one of most pods first."""
         return Counter(by for _, by in self.blocked).most_common()
 
     def as_json(self, now: datetime) -> Json:

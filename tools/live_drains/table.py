@@ -17,7 +17,7 @@ MOST_BLOCKERS = 2
 def table(
     drains: list[Drain], not_read: list[tuple[str, str]], now: datetime, clusters: int, width: int = 0, height: int = 0
 ) -> str:
-    """What drains now, the least time left first. Lines and rows beyond width and height are cut; 0 cuts none."""
+    """Current drains, the least time left first. Width and height cut the table; 0 cuts nothing."""
     rows = [HEADINGS, *(_row(drain, now) for drain in by_urgency(drains))] if drains else []
     lines = [_summary(drains, now, clusters - len(not_read), clusters), *aligned(rows)]
     troubles = [f"not read: {cluster}: {why}" for cluster, why in not_read]

@@ -44,7 +44,7 @@ def bar(pod: Pod, drain: Drain, scale: Scale) -> Element:
 
 
 def _known_until(pod: Pod, accepted_ms: int, ended_ms: int) -> int:
-    """Until when a pod was there: nobody saw an unconfirmed one go, which may have been over with its grace."""
+    """Last moment at which the pod was known to run."""
     if pod.fate is not Fate.UNCONFIRMED:
         return ended_ms
     grace_s = pod.grace_s if pod.given_s is None else pod.given_s
@@ -52,12 +52,10 @@ def _known_until(pod: Pod, accepted_ms: int, ended_ms: int) -> int:
 
 
 def is_timed(pod: Pod) -> bool:
-    """Whether more is known than its end: not in an older receipt, nor of a pod that was leaving already."""
     return pod.requested_ms is not None or pod.accepted_ms is not None
 
 
 def _grace(pod: Pod, scale: Scale) -> list[Element]:
-    """What it was given to shut down, and what it asks for beyond that."""
     if pod.grace_s is None or pod.accepted_ms is None:
         return []
     given_s = pod.grace_s if pod.given_s is None else pod.given_s

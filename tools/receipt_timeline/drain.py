@@ -30,8 +30,6 @@ POSTPONED = "postpone"
 
 @dataclass(frozen=True)
 class Invocation:
-    """One invocation of the function for the drain."""
-
     request_id: str
     from_ms: int
     to_ms: int
@@ -43,8 +41,6 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Drain:
-    """What became of one notice for one instance."""
-
     # When the notice came, and from when times count: the same, unless the notice came long before the drain.
     noticed: datetime | None
 
@@ -73,37 +69,34 @@ class Drain:
     window: Window | None
 
     def step_ms(self, name: str) -> int | None:
-        """When a step was done for the first time."""
         return next((at for at in (receipt.step_ms(name) for receipt in self.receipts) if at is not None), None)
 
     @property
     def announced_ms(self) -> int:
-        """How long before the drain's begin the notice came; 0 if times count from the notice."""
+        """Time from the notice to the begin of the drain; 0 if times count from the notice."""
         return (self.time - self.noticed) // timedelta(milliseconds=1) if self.time and self.noticed else 0
 
     @property
     def zero(self) -> str:
-        """What times count from, in words."""
         return "the start of the drain" if self.announced_ms else "the notice"
 
     @property
     def drained_ms(self) -> int | None:
-        """When the drain was over: the last invocation says it."""
         return self.receipts[-1].step_ms("drained")
 
     @property
     def over_ms(self) -> int:
-        """When what had not gone by then was lost."""
+        """Moment after which every remaining pod was lost."""
         return self.drained_ms if self.drained_ms is not None else self.invocations[-1].to_ms
 
     @property
     def limit_ms(self) -> int | None:
-        """When the instance goes; with a hook, when its longest wait is over, if blocked pods are deleted before that."""
+        """End of the instance; with a hook, the end of its longest wait."""
         return self.deadline_ms if self.deadline_ms is not None else self.window and self.window.deadline_ms
 
     @property
     def window_ms(self) -> int | None:
-        """Until when there was time: the limit, or while something waits for us, the last invocation's end."""
+        """End of the time that there was: the limit, else the last invocation's end."""
         return self.limit_ms if self.limit_ms is not None else self.window and self.window.end_ms
 
     @property
@@ -119,13 +112,11 @@ class Drain:
         return [pod for pod in self.pods if pod.fate not in UNTOUCHED]
 
     def names(self) -> set[str]:
-        """All it can be asked for by."""
         own = {self.instance, self.node, self.event_id} | {pod.name for pod in self.pods}
         return {name for name in own if name} | set(self.request_ids)
 
     @property
     def request_ids(self) -> list[str]:
-        """Of all invocations, the first of them first."""
         return list(dict.fromkeys(each.request_id for each in (*self.receipts, *self.invocations)))
 
 
@@ -181,7 +172,6 @@ def _moved(receipt: Receipt, by_ms: int) -> Receipt:
 
 
 def _span(receipt: Receipt) -> tuple[int, int]:
-    """From when until when an invocation worked."""
     times = [step.at_ms for step in receipt.steps]
     if receipt.time and receipt.written:
         times.append(receipt.ms(receipt.written))
@@ -189,7 +179,6 @@ def _span(receipt: Receipt) -> tuple[int, int]:
 
 
 def _invocations(receipts: list[Receipt], is_announced: bool) -> tuple[Invocation, ...]:
-    """All of them; of a drain that was announced long before, those that worked on it."""
     known = {receipt.request_id for receipt in receipts}
     all_of_them = [
         Invocation(
@@ -230,7 +219,6 @@ def _gone_before(pod: Pod, begun_ms: int) -> Pod:
 
 
 def _over_all(before: Pod, after: Pod) -> Pod:
-    """One pod, as two invocations saw it."""
     whole = replace(
         after,
         evictions=before.evictions + after.evictions,

@@ -38,7 +38,6 @@ class Node:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Its cluster and zone. An instance that is no node of a cluster has neither."""
         cluster = _first(drain.cluster for drain in self.drains)
         return (cluster, _first(drain.zone for drain in self.drains) or "") if cluster else ("", "")
 
@@ -62,7 +61,6 @@ class Node:
 
     @property
     def cordoned_ms(self) -> int | None:
-        """How long after its notice it was cordoned."""
         return next((at for at in (drain.step_ms("claimed") for drain in self.drains) if at is not None), None)
 
 
@@ -77,7 +75,6 @@ class Zone:
 
     @property
     def shown(self) -> list[Node]:
-        """Those that did not end well, and of many others the slowest."""
         well = sorted((node for node in self.nodes if node.is_well), key=lambda node: -node.main.over_ms)
         slowest = well[:SLOWEST] if len(well) > MANY else well
         in_sight = set(slowest)
@@ -91,7 +88,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Fleet:
-    """All nodes, and the moment that their axis begins with: None if each row begins with its own notice."""
+    """All nodes, and the begin of their axis; None if each row begins with its own notice."""
 
     zones: list[Zone]
     time: datetime | None
@@ -105,12 +102,10 @@ class Fleet:
         return "the first notice" if self.time else "each node's notice"
 
     def offset_ms(self, node: Node, drain: Drain) -> int:
-        """Where on the axis a drain's own clock begins."""
         zero = self.time or _first(each.time for each in node.drains)
         return (drain.time - zero) // timedelta(milliseconds=1) if drain.time and zero else 0
 
     def scale(self) -> Scale:
-        """From the first notice to the last end."""
         moments = [
             at + self.offset_ms(node, drain)
             for node in self.nodes
@@ -121,7 +116,6 @@ class Fleet:
 
 
 def fleet_of(drains: list[Drain]) -> Fleet:
-    """These drains by cluster, zone and node."""
     by_instance: dict[str, list[Drain]] = {}
     for drain in drains:
         by_instance.setdefault(drain.instance or drain.request_ids[0], []).append(drain)
@@ -167,7 +161,6 @@ def _common_zero(nodes: list[Node]) -> datetime | None:
 
 
 def _length(node: Node) -> timedelta:
-    """From its first notice to its last end."""
     of_a_time = [drain for drain in node.drains if drain.time]
     ends = [drain.time + timedelta(milliseconds=drain.over_ms) for drain in of_a_time if drain.time]
     return max(ends) - min(drain.time for drain in of_a_time if drain.time) if ends else timedelta()

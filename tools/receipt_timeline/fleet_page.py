@@ -63,7 +63,6 @@ def _few(names: list[str], most: int = 3) -> str:
 
 
 def _endings(nodes: list[Node]) -> list[tuple[str, int]]:
-    """How many came to which ending, the worst first."""
     counts = Counter(node.ending for node in nodes)
     return sorted(counts.items(), key=lambda entry: (entry[0] not in WORST, -entry[1]))
 
@@ -73,7 +72,6 @@ def _endings_in_words(nodes: list[Node]) -> str:
 
 
 def _counts(fleet: Fleet) -> Element:
-    """How many nodes came to which ending."""
     counts = element("nav", class_="counts")
     for ending, number in _endings(fleet.nodes):
         append(counts, element("span", symbol(shape_of(ending)), f"{number} {ending}", class_=shape_of(ending)))
@@ -94,8 +92,6 @@ def _legend() -> Element:
 
 
 class _Chart:
-    """All rows on one axis."""
-
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._scale = fleet.scale()
@@ -113,7 +109,7 @@ class _Chart:
         return picture(*(upright(self._scale, at, "tick") for at in self._scale.ticks()), class_="lines")
 
     def _over_time(self) -> list[Element]:
-        """How many nodes waited for their cordon, were being drained, and how many pods were still there, when."""
+        """Curves of nodes without a cordon, nodes being drained, and pods still there."""
         waiting: list[tuple[int, int]] = []
         draining: list[tuple[int, int]] = []
         pods: list[tuple[int, int]] = []
@@ -184,7 +180,6 @@ class _Chart:
 
 
 def _story(node: Node) -> str:
-    """What happened to a node, in a line."""
     main = node.main
     parts = [drain.missing for drain in node.drains if drain.missing]
     if len(node.drains) > 1:

@@ -24,7 +24,6 @@ class Queue:
     pods: list[Pod]
 
     def as_one(self) -> Pod:
-        """From the first request to the last end."""
         last = max(self.pods, key=lambda pod: (pod.accepted_ms is None, pod.accepted_ms or 0))
         requested = [pod.requested_ms for pod in self.pods if pod.requested_ms is not None]
         gone = [pod.gone_ms for pod in self.pods if pod.gone_ms is not None]
@@ -49,7 +48,7 @@ class Group:
     is_folded: bool = False
 
     def rows(self) -> list[Row]:
-        """Its pods; of those that one budget blocked, more than a few are one row in the place of the first of them."""
+        """Pods; many that one budget blocked share a row."""
         queues: dict[str, list[Pod]] = {}
         for pod in self.pods:
             if pod.blocked_by and pod.refusals and not self.is_folded:
@@ -89,7 +88,6 @@ def groups(drain: Drain) -> list[Group]:
 
 
 def _slow(clean: list[Pod]) -> list[Pod]:
-    """Those that a budget refused, and the last to go."""
     return [pod for place, pod in enumerate(clean) if place < SLOWEST or pod.refusals]
 
 

@@ -35,7 +35,6 @@ def row(name: Element, drawn: Element, text: str | None = None, class_: str = ""
 
 
 def note(text: str | None) -> Element | None:
-    """What stands under a picture."""
     return element("p", element("span", text)) if text else None
 
 
@@ -76,7 +75,6 @@ def _window_in_words(drain: Drain) -> str:
 
 
 def limit_in_words(drain: Drain) -> str:
-    """What comes at the end of the window."""
     return "the instance goes" if drain.deadline_ms is not None else "the longest wait is over"
 
 
@@ -100,7 +98,6 @@ def axis(scale: Scale, zero: str, time: datetime | None) -> Element:
 
 
 def lines(drain: Drain, scale: Scale) -> Element:
-    """What stands behind all rows: the axis' marks, the claim, the end of the drain, the deadline."""
     drawn = picture(class_="lines")
     for at in scale.ticks():
         append(drawn, upright(scale, at, "tick"))
@@ -174,7 +171,6 @@ def _invocation(invocation: Invocation, name: str, scale: Scale) -> Element:
 
 
 def left_when(drain: Drain, scale: Scale) -> Element:
-    """How many of the pods were still there, over time."""
     leaving = drain.leaving
     gone = sorted(pod.gone_ms for pod in leaving if pod.gone_ms is not None)
     claimed = drain.step_ms("claimed") or 0
@@ -187,7 +183,6 @@ def left_when(drain: Drain, scale: Scale) -> Element:
 
 
 def curve(changes: list[tuple[int, int]], ended_ms: int, scale: Scale) -> Element:
-    """How many there were over time: what was added or taken when, up to an end."""
     number, heights = 0, []
     for at, change in sorted(changes):
         heights += [(at, number), (at, number + change)]

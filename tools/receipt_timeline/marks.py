@@ -27,7 +27,6 @@ DRAWN = {
 
 
 def shapes() -> Element:
-    """What the pictures of a page refer to: every shape, and how a blocked pod's bar is filled."""
     filled = [element("g", element("path", d=path), id=f"mark-{name}") for name, path in FILLED.items()]
     drawn = [
         element("g", element("circle", class_="halo", r=8), element("path", d=path, class_="stroke"), id=f"mark-{name}")

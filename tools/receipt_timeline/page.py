@@ -25,7 +25,6 @@ def page(drain: Drain) -> str:
 
 
 def picture_of(drain: Drain, within: str = "") -> list[Element]:
-    """Its pods by fate, the chart, and what finds it in the log. On a page with others its anchors begin with `within`."""
     keys = [_legend(drain)] if drain.leaving else []
     return [_counts(drain, within), *keys, _chart(drain, within), _footer(drain)]
 
@@ -35,7 +34,6 @@ def _subject(drain: Drain) -> str:
 
 
 def about(drain: Drain) -> list[Element]:
-    """How it ended, in a sentence, and the facts."""
     parts = [element("p", _sentence(drain.reason, drain), class_="reason")]
     if drain.missing:
         parts.append(element("p", f"The file has {drain.missing}.", class_="dry-run"))
@@ -87,7 +85,6 @@ def _moment(drain: Drain, at_ms: int | None) -> str | None:
 
 
 def _counts(drain: Drain, within: str) -> Element:
-    """How many pods came to which end, each a way to them."""
     counts = element("nav", class_="counts")
     if not drain.pods:
         append(counts, element("span", "No pod was touched."))
@@ -168,7 +165,6 @@ def _pod(pod: Pod, drain: Drain, scale: Scale, is_short: bool) -> Element:
 
 
 def _legend(drain: Drain) -> Element:
-    """What the pictures mean; the shapes at their ends are in the groups' headings."""
     example, leaving = Scale(0, 100), drain.leaving
     are_timed = any(is_timed(pod) for pod in leaving)
     keys = [
@@ -195,7 +191,6 @@ def _legend(drain: Drain) -> Element:
 
 
 def _footer(drain: Drain) -> Element:
-    """What finds the drain in the log."""
     found = element("details", element("summary", "In the log"))
     append(found, element("p", f"Event id {drain.event_id or 'unknown'}, request ids {', '.join(drain.request_ids)}"))
     for receipt in drain.receipts:

@@ -30,21 +30,18 @@ class Scale:
     to_ms: float
 
     def at(self, ms: float) -> float:
-        """Where a moment lies, in per cent."""
         return (ms - self.from_ms) / (self.to_ms - self.from_ms) * 100
 
     def width(self, from_ms: float, to_ms: float) -> float:
         return max(0.0, self.at(to_ms) - self.at(from_ms))
 
     def moved(self, by_ms: float) -> Scale:
-        """The same stretch, by a clock that started so much later."""
         return Scale(self.from_ms - by_ms, self.to_ms - by_ms)
 
     def shows(self, ms: float) -> bool:
         return self.from_ms <= ms <= self.to_ms
 
     def step(self) -> int:
-        """How far apart the axis' marks are."""
         span = self.to_ms - self.from_ms
         return next(
             (step for step in STEPS if span / step <= MOST_TICKS), STEPS[-1] * (1 + int(span / STEPS[-1] / MOST_TICKS))
@@ -57,13 +54,11 @@ class Scale:
 
 
 def whole(drain: Drain) -> Scale:
-    """From the notice to the end of the window, or to the last thing that happened."""
     moments = _moments(drain)
     return padded(min(moments), max(*moments, drain.window_ms or 0))
 
 
 def enlarged(drain: Drain) -> Scale:
-    """What the rows are drawn in: the whole, or the part of it in which something happened."""
     moments = _moments(drain)
     from_ms, last, to_ms = min(moments), max(moments), max(*moments, drain.window_ms or 0)
     if last - from_ms < (to_ms - from_ms) * WORTH_ENLARGING:
@@ -78,7 +73,6 @@ def padded(from_ms: int, to_ms: int) -> Scale:
 
 
 def _moments(drain: Drain) -> list[int]:
-    """When anything happened."""
     pods = [at for pod in drain.pods for at in (pod.requested_ms, pod.accepted_ms, pod.gone_ms) if at is not None]
     heartbeats = drain.hook.heartbeats_ms if drain.hook else ()
     invocations = [at for invocation in drain.invocations for at in (invocation.from_ms, invocation.to_ms)]

@@ -40,6 +40,5 @@ def badge(ending: str) -> Element:
 
 
 def legend(keys: list[tuple[bool, Element, str]]) -> Element:
-    """What the pictures mean: of these keys those that are used."""
     entries = (element("li", drawn, meaning) for is_used, drawn, meaning in keys if is_used)
     return element("ul", *entries, class_="legend")

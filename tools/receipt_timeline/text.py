@@ -16,7 +16,6 @@ LONGEST = 400
 
 
 def text_of(drains: list[Drain]) -> str:
-    """One drain pod by pod, the lost ones first; of several, the worst pods of each."""
     return "\n\n".join(_text_of(drain, whole=len(drains) == 1) for drain in drains)
 
 

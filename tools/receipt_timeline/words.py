@@ -22,7 +22,6 @@ def duration(ms: int) -> str:
 
 
 def moment(ms: int) -> str:
-    """How long after the notice, so exact that it is found on the axis."""
     return duration(ms) if abs(ms) < 3_600_000 else _hours(ms // 1000)
 
 
@@ -54,7 +53,6 @@ def day_and_clock(time: datetime, ms: int = 0) -> str:
 
 
 def counted(number: int, one: str) -> str:
-    """How many, in the singular or the plural."""
     return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
 
