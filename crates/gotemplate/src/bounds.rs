@@ -1,21 +1,21 @@
-//! Limits of a template. People write templates, and a mistake must not exhaust memory, stack or time of the process.
+//! Limits of a template. A mistake in a template must not exhaust memory, stack or time of the process.
 //!
-//! Whatever a template has done is charged in bytes to the [`Budget`](crate::budget::Budget) of its rendering: what is
-//! read, made and kept, and by a rate of its own what costs more than its bytes.
+//! All work is charged in bytes to the [`Budget`](crate::budget::Budget) of the rendering: text that is read, values
+//! that are made and kept, and at a higher rate functions that cost more than their bytes.
 
 use serde_json::Value;
 
-/// A template's own text. It becomes a tree of some hundred times its size at worst.
+/// Text of a template. The tree is at worst a hundred times as large.
 pub(crate) const SOURCE: usize = 64 << 10;
 /// Blocks, parentheses and template calls within each other. One level takes some kilobytes of a 2 MiB stack.
 pub(crate) const DEPTH: usize = 100;
-/// A rendered message, and any one value on the way to it. Chats take some 40 KB.
+/// A rendered message, and each value in between. Chats accept some 40 KB.
 pub(crate) const SIZE: usize = 1 << 20;
 /// Largest sum of bytes that one rendering reads and makes. Bounds its time and the size of all variables.
 pub(crate) const WORK: usize = 16 << 20;
 /// Cost of a step in bytes: a named value, a field, a pipeline, or a directive of `printf`.
 pub(crate) const STEP: usize = 16;
-/// A regular expression's own text; read, it takes a hundred times as much.
+/// Text of a regular expression. Parsed, it takes a hundred times as much.
 pub(crate) const EXPRESSION: usize = 4 << 10;
 /// Longest compiled regular expression and longest searched text, in bytes. The work is their product.
 pub(crate) const SEARCH: usize = 32 << 10;
@@ -28,7 +28,7 @@ pub(crate) const ZONE: usize = 4 << 10;
 /// Cost in bytes of a value, besides its text.
 pub(crate) const VALUE: usize = 32;
 
-/// Refuses a value of so many bytes, before it is made.
+/// Refuses a value above the limit before it is made.
 pub(crate) fn room(bytes: usize) -> Result<(), String> {
     if bytes > SIZE { Err(too_large()) } else { Ok(()) }
 }
@@ -38,7 +38,7 @@ pub(crate) fn too_large() -> String {
     format!("this makes more than {SIZE} bytes")
 }
 
-/// About how many bytes a value takes; refuses one that is nested too deep for what walks it.
+/// Approximate size of a value in bytes. Refuses a value with too many levels for a recursive walk.
 pub(crate) fn weigh(value: &Value) -> Result<usize, String> {
     weigh_at(value, 0)
 }
@@ -56,7 +56,7 @@ fn weigh_at(value: &Value, depth: usize) -> Result<usize, String> {
     Ok(VALUE.saturating_add(inner))
 }
 
-/// A key of a map, and its place in it.
+/// Approximate size of a key and its entry in a map.
 pub(crate) fn entry(key: &str) -> usize {
     2 * VALUE + key.len()
 }

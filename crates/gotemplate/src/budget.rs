@@ -1,4 +1,4 @@
-//! Budget that is left to a rendering.
+//! Remaining budget of a rendering.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::bounds;
 
-/// The work and the depth of one rendering, counted by whatever takes part in it.
+/// Work and depth of one rendering.
 #[derive(Debug)]
 pub(crate) struct Budget {
     work: Cell<usize>,
@@ -18,14 +18,14 @@ impl Budget {
         Self { work: Cell::new(bounds::WORK), depth: Cell::new(0) }
     }
 
-    /// Takes so many bytes' work, before it is done.
+    /// Charges work in bytes, before it is done.
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), String> {
         let left = self.work.get().checked_sub(bytes);
         self.work.set(left.ok_or("this template takes too much work, and was stopped here")?);
         Ok(())
     }
 
-    /// Takes the work of reading or making a value, and tells about how many bytes it has.
+    /// Charges a value that is read or made, and returns its approximate size.
     pub(crate) fn charge_value(&self, value: &Value) -> Result<usize, String> {
         let weight = bounds::weigh(value)?;
         self.charge(weight)?;

@@ -1,6 +1,6 @@
 //! Faults of a template with their place: a byte offset inside the crate, line and column in public.
 
-/// A template that does not parse.
+/// Error of a template that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct ParseError {
@@ -12,7 +12,7 @@ pub struct ParseError {
     pub message: String,
 }
 
-/// A template that parsed, and failed over the values it was given.
+/// Error of a rendering.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct RenderError {

@@ -1,15 +1,15 @@
 #![doc = include_str!("../README.md")]
 //!
-//! ## Why another one
+//! ## Alternatives
 //!
-//! Of the libraries for Rust, `gtmpl` has stood still since 2021, without `break`, `html` and `js`; `gotmpl` 0.6 takes a block
-//! without its `{{ end }}` and drops what stands behind a stray one, finds unknown functions only while it renders, without a
-//! place, and does not bound what a template makes. Neither has sprig's functions.
+//! `gtmpl` has had no release since 2021, and lacks `break`, `html` and `js`. `gotmpl` 0.6 accepts a block without its
+//! `{{ end }}`, drops the text after a stray one, finds unknown functions only while it renders, without a place, and has
+//! no bounds. Neither has sprig's functions.
 //!
 //! ## Layout
 //!
-//! `syntax` makes a tree of the text, `run` a message of the tree, with `funcs` and, for what Go does with values, `go`.
-//! `bounds` says how much each may take, and `budget` counts it.
+//! `syntax` parses the text to a tree, `run` renders the tree with the functions of `funcs` and Go's rules for values in `go`.
+//! `bounds` has the limits, `budget` counts the work.
 
 mod bounds;
 mod budget;
@@ -24,12 +24,12 @@ use serde_json::Value;
 
 pub use fault::{ParseError, RenderError};
 
-/// The names of all functions that a template may call.
+/// Names of all functions.
 pub fn functions() -> impl Iterator<Item = &'static str> {
     funcs::all().map(|function| function.name)
 }
 
-/// A template that was read, ready to be rendered.
+/// A parsed template.
 #[derive(Debug)]
 pub struct Template {
     source: String,
@@ -37,13 +37,13 @@ pub struct Template {
 }
 
 impl Template {
-    /// Reads a template. Names of functions, variables and templates that nobody knows are errors here.
+    /// Parses a template. Unknown functions, variables and templates are errors here.
     pub fn parse(source: &str) -> Result<Self, ParseError> {
         let tree = syntax::parse(source).map_err(|fault| fault.in_parse(source))?;
         Ok(Self { source: source.to_owned(), tree })
     }
 
-    /// Renders the template over the data, whose fields are those of `.` and `$`.
+    /// Renders the template. `.` and `$` are the data.
     pub fn render(&self, data: &Value) -> Result<String, RenderError> {
         run::render(&self.tree, data).map_err(|fault| fault.in_render(&self.source))
     }

@@ -1,8 +1,8 @@
-//! A text that is being written.
+//! Output of a rendering.
 
 use crate::bounds;
 
-/// A text that is refused as soon as it is larger than a value may be.
+/// Output text, refused as soon as it exceeds the limit of a value.
 #[derive(Debug, Default)]
 pub(crate) struct Output(String);
 
@@ -14,7 +14,7 @@ impl Output {
         Ok(())
     }
 
-    /// Appends one character so many times.
+    /// Appends a character `count` times.
     pub(crate) fn push_times(&mut self, character: char, count: usize) -> Result<(), String> {
         bounds::room(self.0.len().saturating_add(count.saturating_mul(character.len_utf8())))?;
         self.0.extend(std::iter::repeat_n(character, count));

@@ -1,4 +1,4 @@
-//! Intended differences from Go and sprig, listed in `docs/templates.md`.
+//! Intended differences from Go and sprig, listed in the README.
 
 use gotemplate_json::Template;
 use serde_json::json;
@@ -18,14 +18,14 @@ fn renders(template: &str, expected: &str) {
     assert_eq!(rendered(template).as_deref(), Ok(expected), "{template}");
 }
 
-/// In which phase a template fails.
+/// Asserts the phase in which a template fails.
 fn fails(phase: &str, template: &str) {
     let error = rendered(template).expect_err(template);
     assert!(error.starts_with(phase), "{template}: {error}");
 }
 
 #[test]
-fn no_character_is_cut_in_two() {
+fn characters_are_never_cut() {
     renders("{{ trunc 3 .Text }}", "gr");
     renders("{{ trunc -3 .Text }}", "");
     renders("{{ abbrev 6 .Text }}", "gr...");
@@ -34,23 +34,23 @@ fn no_character_is_cut_in_two() {
 }
 
 #[test]
-fn functions_for_maps_take_labels() {
+fn map_functions_take_maps_of_strings() {
     renders(r#"{{ get .NodeLabels "team" }}{{ hasKey .NodeLabels "none" }}"#, "shopfalse");
     renders(r#"{{ dig "team" "none" .NodeLabels }}{{ pick .NodeLabels "team" }}"#, "shopmap[team:shop]");
 }
 
 #[test]
-fn keys_and_values_come_in_the_order_of_the_keys() {
+fn keys_and_values_are_sorted_by_key() {
     renders("{{ keys .NodeLabels }}{{ values .NodeLabels }}", "[app team][cart shop]");
 }
 
 #[test]
-fn sorting_makes_a_new_list() {
+fn sort_alpha_returns_a_new_list() {
     renders("{{ sortAlpha .Pods }}{{ .Pods }}", "[a b][b a]");
 }
 
 #[test]
-fn what_is_never_rendered_is_checked_too() {
+fn unreachable_code_is_checked() {
     fails("parse", r#"{{ if false }}{{ template "none" }}{{ end }}"#);
     fails("parse", "{{ if false }}{{ .Text | 5 }}{{ end }}");
     fails("parse", "{{ if false }}{{ $x = 1 }}{{ end }}");
@@ -58,21 +58,21 @@ fn what_is_never_rendered_is_checked_too() {
 }
 
 #[test]
-fn secrets_of_the_function_are_out_of_reach() {
+fn environment_and_network_are_unavailable() {
     fails("parse", r#"{{ env "AWS_SECRET_ACCESS_KEY" }}"#);
     fails("parse", r#"{{ expandenv "$AWS_SECRET_ACCESS_KEY" }}"#);
     fails("parse", r#"{{ getHostByName "example.com" }}"#);
 }
 
 #[test]
-fn what_is_no_time_is_not_taken_for_the_present() {
+fn invalid_time_is_an_error() {
     fails("render", r#"{{ date "2006" .Text }}"#);
     fails("render", r#"{{ dateModify "soon" .StartTime }}"#);
     fails("render", r#"{{ dateInZone "15:04" .StartTime "Nowhere" }}"#);
 }
 
 #[test]
-fn a_time_in_rfc_3339_is_a_time_and_prints_as_it_is() {
+fn rfc_3339_text_is_a_time_and_prints_unchanged() {
     renders(
         r#"{{ .StartTime.UTC }} {{ .StartTime | date "15:04:05.0" }}"#,
         "2026-11-21 02:12:44.5 +0000 UTC 02:12:44.5",
@@ -81,7 +81,7 @@ fn a_time_in_rfc_3339_is_a_time_and_prints_as_it_is() {
 }
 
 #[test]
-fn numbers_do_not_wrap_around() {
+fn integer_overflow_is_an_error() {
     fails("render", "{{ add 9223372036854775807 1 }}");
     fails("render", "{{ div -9223372036854775808 -1 }}");
 }

@@ -1,18 +1,14 @@
 //! Recorded output of Go's text/template with sprig (Go 1.26, sprig 3.3), compared with ours.
-//! `tests/record` wrote the recordings: the data's fields were a struct's there, lists of strings `[]string`, and
-//! `…Time` a `time.Time`.
+//!
+//! `tests/record` writes the recordings. There, `data.json` is a struct, lists of strings are `[]string`, and fields with a
+//! name in `…Time` are a `time.Time`.
 
 use std::path::Path;
 
 use gotemplate_json::Template;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-#[derive(Deserialize)]
-struct Recording {
-    data: Value,
-    cases: Vec<Case>,
-}
 
 #[derive(Deserialize)]
 struct Case {
@@ -30,18 +26,20 @@ enum Go {
     RenderError(String),
 }
 
-fn check(topic: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(topic).with_extension("json");
-    let recording: Recording = serde_json::from_str(&std::fs::read_to_string(file).expect("the recording is there"))
-        .expect("it is a recording");
-    assert!(!recording.cases.is_empty());
-    let differences: Vec<String> =
-        recording.cases.iter().filter_map(|case| difference(case, &recording.data)).collect();
-    let count = differences.len();
-    assert!(differences.is_empty(), "{count} of {}:\n{}", recording.cases.len(), differences.join("\n"));
+fn read<T: DeserializeOwned>(name: &str) -> T {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(name).with_extension("json");
+    let text = std::fs::read_to_string(file).expect("the recording exists");
+    serde_json::from_str(&text).expect("the recording is valid")
 }
 
-/// Compares a case. Errors that Go finds while rendering may be found while parsing.
+fn check(topic: &str) {
+    let (data, cases): (Value, Vec<Case>) = (read("data"), read(topic));
+    assert!(!cases.is_empty());
+    let differences: Vec<String> = cases.iter().filter_map(|case| difference(case, &data)).collect();
+    assert!(differences.is_empty(), "{} of {}:\n{}", differences.len(), cases.len(), differences.join("\n"));
+}
+
+/// Compares a case. Errors of Go's rendering may be errors of our parser.
 fn difference(case: &Case, data: &Value) -> Option<String> {
     let ours = match Template::parse(&case.template) {
         Ok(template) => template.render(data).map_err(|error| ("render", error.to_string())),
@@ -67,13 +65,13 @@ macro_rules! recorded {
 }
 
 recorded! {
-    templates_of_messages_as_people_write_them: "messages",
-    the_syntax_is_gos: "syntax",
+    common_messages_render_as_in_go: "messages",
+    syntax_matches_go: "syntax",
     values_print_as_in_go: "printing",
-    printf_is_gos: "printf",
-    comparisons_are_gos: "comparing",
-    strings_are_treated_as_by_sprig: "strings",
-    lists_maps_numbers_and_defaults_are_treated_as_by_sprig: "collections",
-    json_is_what_go_writes: "json",
-    times_are_written_by_gos_layouts: "times",
+    printf_matches_go: "printf",
+    comparisons_match_go: "comparing",
+    string_functions_match_sprig: "strings",
+    collection_and_number_functions_match_sprig: "collections",
+    json_functions_match_sprig: "json",
+    time_layouts_match_go: "times",
 }

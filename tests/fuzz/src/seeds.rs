@@ -37,14 +37,11 @@ pub(crate) fn shown_by(page: &str) -> Vec<String> {
     text.split("```json\n").skip(1).filter_map(|block| block.split("```").next()).map(str::to_owned).collect()
 }
 
-/// What Go's templates were recorded with: their data, and each template.
+/// Data and templates of the recordings of Go's text/template.
 pub(crate) fn recorded() -> (Value, Vec<String>) {
-    let recordings: Vec<Value> = files("crates/gotemplate/tests/recorded")
-        .iter()
-        .map(|recording| serde_json::from_str(recording).expect("it is JSON"))
-        .collect();
-    let cases = recordings.iter().filter_map(|recording| recording["cases"].as_array()).flatten();
-    let templates = cases.filter_map(|case| case["template"].as_str()).map(str::to_owned).collect();
-    let data = recordings.iter().filter_map(|recording| recording["data"].as_object()).flatten();
-    (data.map(|(name, value)| (name.clone(), value.clone())).collect(), templates)
+    let parse = |text: &String| serde_json::from_str::<Value>(text).expect("it is JSON");
+    let recordings: Vec<Value> = files("crates/gotemplate/tests/recorded").iter().map(parse).collect();
+    let data = recordings.iter().find(|recording| recording.is_object()).expect("the data of the recordings");
+    let cases = recordings.iter().filter_map(Value::as_array).flatten();
+    (data.clone(), cases.filter_map(|case| Some(case["template"].as_str()?.to_owned())).collect())
 }

@@ -1,4 +1,4 @@
-//! A function's arguments, by the type that it takes.
+//! Arguments of a function, converted to the types that it takes.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use crate::budget::Budget;
 use crate::go;
 
-/// Go takes nothing for an empty map.
+/// Null is an empty map in Go.
 static NO_ENTRIES: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
-/// A function's arguments, and the budget that its work is charged to.
+/// Arguments of a function, and the budget for its work.
 ///
-/// Counted from 0 here, from 1 in errors. How many there are has been checked.
+/// Indices start at 0 here, at 1 in errors. The caller has checked the number of arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arguments<'a> {
     values: &'a [Cow<'a, Value>],
@@ -25,7 +25,7 @@ impl<'a> Arguments<'a> {
         Self { values, budget }
     }
 
-    /// Takes work that the arguments and what is made of them do not show.
+    /// Charges work beyond the size of arguments and result.
     pub(super) fn charge(&self, bytes: usize) -> Result<(), String> {
         self.budget.charge(bytes)
     }
@@ -46,7 +46,7 @@ impl<'a> Arguments<'a> {
         value.as_i64().ok_or_else(|| wrong(index, value, "a whole number"))
     }
 
-    /// A number that counts something: not negative.
+    /// A number that is not negative.
     pub(super) fn count(&self, index: usize) -> Result<usize, String> {
         let count = self.integer(index)?;
         usize::try_from(count).map_err(|_| format!("argument {} is {count}, less than 0", index + 1))
@@ -74,7 +74,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Any value; nothing, where there is no such argument.
+    /// Any value; null for a missing argument.
     pub(super) fn value(&self, index: usize) -> &'a Value {
         self.values.get(index).map_or(&Value::Null, AsRef::as_ref)
     }

@@ -1,4 +1,4 @@
-//! Go's own functions, but for those that compare and escape.
+//! Functions of Go's text/template, except comparison and escaping.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ fn len(arguments: &Arguments<'_>) -> Result<Value, String> {
     }
 }
 
-/// `index .NodeLabels "a" "b"` is what the key `b` has in what the key `a` has.
+/// `index .NodeLabels "a" "b"`: the value of key `b` in the value of key `a`.
 fn index(arguments: &Arguments<'_>) -> Result<Value, String> {
     let mut value = arguments.value(0).clone();
     if value.is_null() {
@@ -46,8 +46,8 @@ fn index(arguments: &Arguments<'_>) -> Result<Value, String> {
 fn at(value: Value, key: &Value, is_given: bool) -> Result<Value, String> {
     match (value, key) {
         (Value::Object(mut entries), Value::String(key)) => {
-            // A map of strings in Go's data is a map[string]string, which has an empty string for the keys that it does
-            // not have. The maps that a template makes are of anything.
+            // A map of strings in Go's data is a map[string]string: a missing key is an empty string. Maps that a template
+            // makes are map[string]any.
             let only_strings = is_given && entries.values().all(Value::is_string);
             let missing = if only_strings { Value::from("") } else { Value::Null };
             Ok(entries.remove(key).unwrap_or(missing))
@@ -68,7 +68,7 @@ fn position(key: &Value, length: usize) -> Result<usize, String> {
     position.ok_or_else(|| format!("there is no item {index} among {length}"))
 }
 
-/// sprig's, which takes lists, and Go's own, which takes strings too.
+/// Slice of a list (sprig) or a string (Go).
 fn slice(arguments: &Arguments<'_>) -> Result<Value, String> {
     let value = arguments.value(0);
     let length = match value {
@@ -88,7 +88,7 @@ fn slice(arguments: &Arguments<'_>) -> Result<Value, String> {
     }
 }
 
-/// A space between two that are both no strings.
+/// Adds a space between two arguments if neither is a string.
 fn print(arguments: &Arguments<'_>) -> Value {
     let mut out = String::new();
     let mut after_string = true;

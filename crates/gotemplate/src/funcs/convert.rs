@@ -35,7 +35,7 @@ fn to_json(arguments: &Arguments<'_>, layout: Layout, escape: Escape) -> Result<
 /// Parses JSON; invalid JSON becomes null. Go reads every number as a fraction.
 fn from_json(arguments: &Arguments<'_>) -> Result<Value, String> {
     let text = arguments.text(0)?;
-    // Each value stands behind one of these; those within strings are counted too, and there are rarely many.
+    // Upper bound of the number of values: each follows one of these characters, which strings rarely contain.
     let values = text.bytes().filter(|byte| b",:[{".contains(byte)).count();
     bounds::room(values.saturating_mul(bounds::VALUE).saturating_add(text.len()))?;
     Ok(with_fractions(serde_json::from_str(text).unwrap_or(Value::Null)))
@@ -52,7 +52,7 @@ fn with_fractions(value: Value) -> Value {
     }
 }
 
-/// The number that a value says; an error, where Go has another number for what is beyond 64 bits.
+/// Number of a value. A number beyond 64 bits is an error; Go wraps around.
 pub(super) fn integer(value: &Value) -> Result<i64, String> {
     match value {
         Value::Bool(truth) => Ok(i64::from(*truth)),
@@ -75,7 +75,7 @@ pub(super) fn float(value: &Value) -> f64 {
 }
 
 fn whole_part(fraction: f64) -> Result<i64, String> {
-    // 2^63, which is the first that is none.
+    // 2^63: the first number out of range.
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&fraction) {
         #[expect(clippy::cast_possible_truncation, reason = "it is within the integers, and its fraction is cut off")]
@@ -99,7 +99,7 @@ fn integer_in(text: &str) -> Option<i64> {
         Some(two) if two.starts_with('0') => (8, &digits[1..]),
         _ => (10, digits),
     };
-    // One may stand behind the 0x, too.
+    // An underscore may follow 0x.
     let digits = without_underscores(if radix == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) })?;
     let number = i128::from_str_radix(&digits, radix).ok().filter(|_| !digits.starts_with(['+', '-']))?;
     i64::try_from(sign * number).ok()

@@ -16,7 +16,7 @@ pub(super) static FUNCTIONS: [Function; 7] = [
     exactly("fail", 1, |arguments| Err(arguments.text(0)?.to_owned())),
 ];
 
-/// The first argument, unless the second is something.
+/// Returns the first argument if the second is empty.
 fn default(arguments: &Arguments<'_>) -> Value {
     let given = arguments.value(1);
     if go::is_true(given) { given.clone() } else { arguments.value(0).clone() }

@@ -1,4 +1,4 @@
-//! Maps. Go's have no order; here keys and values come in the order of the keys.
+//! Functions for maps. Keys and values are sorted by key; Go has no order.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn dict(arguments: &Arguments<'_>) -> Value {
     Value::Object(entries)
 }
 
-/// The key's value; an empty string if there is none.
+/// Value of a key; an empty string for a missing key.
 fn get(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (map, key) = (arguments.map(0)?, arguments.text(1)?);
     Ok(map.get(key).cloned().unwrap_or_else(|| Value::from("")))

@@ -1,4 +1,4 @@
-//! Text for where it goes: HTML, JavaScript, URLs, base64, quotes.
+//! Escaping for HTML, JavaScript, URLs, base64 and quotes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ pub(super) static FUNCTIONS: [Function; 7] = [
     exactly("b64dec", 1, base64_decode),
 ];
 
-/// As `print` writes the arguments, but for nothing, which is written as where it stands alone; then each character escaped.
+/// Joins the arguments as `print` does, except null (`<no value>`), and escapes each character.
 fn escaped(arguments: &Arguments<'_>, escape: fn(&mut Output, char) -> Result<(), String>) -> Result<Value, String> {
     let mut out = Output::default();
     let mut after_text = true;
@@ -73,7 +73,7 @@ fn url_query(out: &mut Output, character: char) -> Result<(), String> {
     }
 }
 
-/// The arguments that are something, quoted, with a space in between.
+/// Quoted arguments without null, separated by spaces.
 fn joined(arguments: &Arguments<'_>, quote: fn(&Value) -> String) -> Result<Value, String> {
     let mut out = Output::default();
     for value in arguments.from(0).filter(|value| !value.is_null()) {
@@ -85,7 +85,7 @@ fn joined(arguments: &Arguments<'_>, quote: fn(&Value) -> String) -> Result<Valu
     Ok(Value::from(out.into_text()))
 }
 
-/// sprig prints what is wrong with it; bytes that are no text are replaced.
+/// Decodes base64. An error here is a text in sprig; bytes that are no UTF-8 are replaced.
 fn base64_decode(arguments: &Arguments<'_>) -> Result<Value, String> {
     let bytes = STANDARD.decode(arguments.text(0)?).map_err(|_| "this is not base64".to_owned())?;
     Ok(Value::from(String::from_utf8_lossy(&bytes)))

@@ -10,7 +10,7 @@ pub(super) struct Flags {
     pub(super) sharp: bool,
     pub(super) space: bool,
     pub(super) zero: bool,
-    /// `%#v`: a value in Go's own spelling.
+    /// `%#v`: Go syntax.
     pub(super) spelled: bool,
     pub(super) width: Option<usize>,
     pub(super) precision: Option<usize>,
@@ -27,13 +27,13 @@ impl Flags {
         }
     }
 
-    /// A negative width puts the value to the left.
+    /// A negative width aligns to the left.
     pub(super) fn set_width(&mut self, width: i64) {
         self.left |= width < 0;
         self.width = usize::try_from(width.unsigned_abs()).ok();
     }
 
-    /// With `%v`, a plus asks for the names of fields and a sharp for Go's spelling, not for a sign or a prefix.
+    /// `%+v` adds field names and `%#v` is Go syntax: neither is a sign or a prefix.
     pub(super) fn for_verb(mut self, verb: char) -> Self {
         if verb == 'v' {
             self.spelled = std::mem::take(&mut self.sharp);
@@ -46,7 +46,7 @@ impl Flags {
         Self { zero: false, ..self.clone() }
     }
 
-    /// Zeros stand on the left only.
+    /// Zeros pad on the left only.
     pub(super) fn pads_with_zeros(&self) -> bool {
         self.zero && !self.left
     }
@@ -60,7 +60,7 @@ impl Flags {
         }
     }
 
-    /// The text's first characters, as many as the precision says.
+    /// Cuts the text to the precision, in characters.
     pub(super) fn cut<'a>(&self, text: &'a str) -> &'a str {
         let end = self.precision.and_then(|characters| text.char_indices().nth(characters));
         end.map_or(text, |(end, _)| &text[..end])

@@ -1,4 +1,4 @@
-//! Lists: made, joined, cut, sorted, searched.
+//! Functions for lists.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub(super) static FUNCTIONS: [Function; 20] = [
     exactly("push", 2, append),
 ];
 
-/// Each item that is something, as text; a value that is no list is its own only item.
+/// Items as text, without null. A value that is no list counts as one item.
 fn strings(value: &Value) -> Vec<String> {
     match value {
         Value::Null => Vec::new(),
@@ -53,7 +53,7 @@ fn split_list(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(split(separator, text, 0)?.into_iter().map(Value::from).collect())
 }
 
-/// The parts, of which each takes so much beside itself. Nothing between them parts characters.
+/// Splits a text and charges each part. An empty separator splits between characters.
 pub(super) fn split<'a>(separator: &str, text: &'a str, beside: usize) -> Result<Vec<&'a str>, String> {
     let count = if separator.is_empty() { text.chars().count() } else { text.matches(separator).count() + 1 };
     bounds::room(count.saturating_mul(bounds::VALUE + beside).saturating_add(text.len()))?;
@@ -75,12 +75,12 @@ fn initial(arguments: &Arguments<'_>) -> Result<Value, String> {
 }
 
 fn uniq(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let mut seen = BTreeSet::new();
+    let mut kept = BTreeSet::new();
     let items = arguments.list(0)?.iter();
-    Ok(items.filter(|item| seen.insert(identity(item))).cloned().collect())
+    Ok(items.filter(|item| kept.insert(identity(item))).cloned().collect())
 }
 
-/// Values have no order to search them by; their JSON has, and is the same for the same value only.
+/// Key of a value for sets: its JSON, which is equal for equal values only.
 fn identity(value: &Value) -> String {
     value.to_string()
 }
@@ -91,7 +91,7 @@ fn compact(arguments: &Arguments<'_>) -> Result<Value, String> {
 
 fn without(arguments: &Arguments<'_>) -> Result<Value, String> {
     let items = arguments.list(0)?;
-    // Each is compared with each.
+    // Every item is compared with every argument.
     arguments.charge(items.len().saturating_mul(arguments.len()))?;
     Ok(items.iter().filter(|item| arguments.from(1).all(|left_out| left_out != *item)).cloned().collect())
 }
@@ -121,7 +121,7 @@ fn concat(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(all))
 }
 
-/// The numbers from 0 up to, or down to, another one, which is not among them.
+/// Numbers from 0 up or down to another one, exclusive.
 fn until(arguments: &Arguments<'_>) -> Result<Value, String> {
     let end = arguments.integer(0)?;
     bounds::room(usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX).saturating_mul(bounds::VALUE))?;

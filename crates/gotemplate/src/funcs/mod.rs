@@ -1,4 +1,4 @@
-//! The functions of templates: Go's own and sprig's common ones. Each is pure, but for `now` and `ago`, which ask the clock.
+//! Functions of Go's templates and the common ones of sprig. All are pure except `now` and `ago`.
 
 mod arguments;
 mod builtin;
@@ -32,7 +32,7 @@ pub(crate) struct Function {
 /// Implementation of a function. Error messages do not contain the function's name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
-    /// Looks at its arguments one by one, and may leave the rest.
+    /// Evaluates its arguments one by one, and may skip the rest.
     And,
     Or,
     Plain(fn(&Arguments<'_>) -> Result<Value, String>),
@@ -52,12 +52,12 @@ impl Function {
     }
 }
 
-/// Takes exactly so many arguments.
+/// A function with a fixed number of arguments.
 const fn exactly(name: &'static str, count: usize, make: fn(&Arguments<'_>) -> Result<Value, String>) -> Function {
     Function { name, least: count, most: Some(count), body: Body::Plain(make) }
 }
 
-/// Takes so many arguments or more.
+/// A function with a minimum number of arguments.
 const fn at_least(name: &'static str, count: usize, make: fn(&Arguments<'_>) -> Result<Value, String>) -> Function {
     Function { name, least: count, most: None, body: Body::Plain(make) }
 }
@@ -67,7 +67,7 @@ static AND_OR: [Function; 2] = [
     Function { name: "or", least: 1, most: None, body: Body::Or },
 ];
 
-/// sprig's functions that a template here may not have, and why.
+/// Refused functions of sprig, with the reason.
 const REFUSED: [(&str, &str); 3] = [
     ("env", "it would put the environment of the process, and its secrets, into messages"),
     ("expandenv", "it would put the environment of the process, and its secrets, into messages"),

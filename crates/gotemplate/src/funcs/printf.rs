@@ -1,4 +1,4 @@
-//! Go's `fmt.Sprintf`: the format's directives, and which argument each takes.
+//! Go's `fmt.Sprintf`: directives of the format and their arguments.
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ use super::verb::{self, complaint, described};
 use crate::bounds;
 use crate::output::Output;
 
-/// Go takes no larger number for a width or a precision.
+/// Go's limit of a width or a precision.
 const LARGEST: u64 = 1_000_000;
-/// The work of a directive. The digits of a fraction may take long, however few of them are written.
+/// Work of a directive. The digits of a fraction may take long, even for a short result.
 const DIRECTIVE: usize = 8 * bounds::STEP;
 
 /// Formats the arguments. Faults are printed in place, as Go does: `%!d(string=web-0)`.
@@ -46,11 +46,11 @@ struct Directives<'a> {
     rest: &'a str,
     budget: &'a Arguments<'a>,
     arguments: &'a [&'a Value],
-    /// The argument that the next directive takes.
+    /// Index of the next directive's argument.
     next: usize,
-    /// A directive named its argument by number, so there is no telling which are left over.
+    /// A directive named its argument by index: Go does not report unused arguments then.
     reordered: bool,
-    /// The number of an argument that is none, or stands where it does not belong.
+    /// An argument index is invalid or misplaced.
     bad_index: bool,
     out: Output,
 }
@@ -70,7 +70,7 @@ impl<'a> Directives<'a> {
         } else if self.bad_index {
             self.out.push(&complaint(verb, "BADINDEX"))
         } else if let Some(value) = self.take() {
-            // The type of a list or a map is that of all that is in it; what is written is bounded by itself.
+            // The type of a list or map depends on all items; the output has its own bound.
             self.budget.charge(match value {
                 Value::Array(items) => items.len(),
                 Value::Object(entries) => entries.len(),
@@ -125,13 +125,13 @@ impl<'a> Directives<'a> {
         value
     }
 
-    /// `[2]`: the second argument is the next one. Whether there was such a number.
+    /// Reads `[2]`: the second argument is the next one. Returns `true` if there was an index.
     fn index(&mut self) -> Result<bool, String> {
         if !self.rest.starts_with('[') {
             return Ok(false);
         }
         self.reordered = true;
-        // It may be looked for up to the end, and again by the next directive.
+        // The search may go to the end, and again for the next directive.
         self.budget.charge(self.rest.find(']').unwrap_or(self.rest.len()))?;
         let Some((number, rest)) = self.rest[1..].split_once(']') else {
             self.rest = &self.rest[1..];

@@ -1,6 +1,6 @@
 //! Regular expressions, by an engine that is linear in the text, like Go's, without Unicode classes.
 //!
-//! A search takes the expression's size times the text's, and so it is charged: for each match over the rest of the text.
+//! The cost of a search is the size of the expression times the size of the text, charged for each match over the rest.
 
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -24,12 +24,12 @@ pub(super) static FUNCTIONS: [Function; 4] = [
     exactly("regexReplaceAllLiteral", 3, |arguments| replaced(arguments, Replacement::Literal)),
 ];
 
-/// Meaning of `$1` in a replacement.
+/// Meaning of `$1` in a replacement text.
 #[derive(Clone, Copy)]
 enum Replacement {
     /// The first group.
     WithGroups,
-    /// Itself.
+    /// The characters `$1`.
     Literal,
 }
 
@@ -37,7 +37,7 @@ enum Replacement {
 struct Search<'a> {
     arguments: &'a Arguments<'a>,
     expression: Regex,
-    /// About how many bytes the expression takes as it is run.
+    /// Approximate size of the compiled expression, in bytes.
     size: usize,
     text: &'a str,
 }
@@ -59,14 +59,14 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// Takes the work of a search from here to the end, each position of which may write down where the groups are.
+    /// Charges a search from here to the end. Each position may record the places of all groups.
     fn charge(&self, start: usize) -> Result<(), String> {
         let steps = self.size.saturating_mul(self.text.len() - start + 1);
         self.arguments.charge(bounds::STEP + steps.saturating_mul(self.expression.captures_len()) / bounds::SEARCHED)
     }
 }
 
-/// The expression, and the least of some sizes that it has room in: the engine tells no other.
+/// Compiles the expression, and returns the smallest size limit that accepts it: the engine reports no size.
 fn compiled(arguments: &Arguments<'_>) -> Result<(Regex, usize), String> {
     let text = arguments.text(0)?;
     if text.len() > bounds::EXPRESSION {
@@ -100,7 +100,7 @@ fn replaced(arguments: &Arguments<'_>, replacement: Replacement) -> Result<Value
         match replacement {
             Replacement::Literal => out.push(with)?,
             Replacement::WithGroups => {
-                // No group is longer than the match.
+                // A group is at most as long as the match.
                 bounds::room(with.len().saturating_add(with.matches('$').count().saturating_mul(found.len())))?;
                 let mut expanded = String::new();
                 groups.expand(with, &mut expanded);

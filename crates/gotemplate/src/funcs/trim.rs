@@ -1,4 +1,4 @@
-//! Parts of a string: what is cut off, and what is kept.
+//! Parts of a string.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) static FUNCTIONS: [Function; 10] = [
     exactly("base", 1, |arguments| Ok(Value::from(base(arguments.text(0)?)))),
 ];
 
-/// All characters of the first argument, at both ends.
+/// Removes all characters of the first argument at both ends.
 fn trim_all(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (cut, text) = (arguments.text(0)?, arguments.text(1)?);
     let cut: BTreeSet<char> = cut.chars().collect();
@@ -32,7 +32,7 @@ fn cut(arguments: &Arguments<'_>, cut: for<'a> fn(&'a str, &str) -> Option<&'a s
     Ok(Value::from(cut(text, part).unwrap_or(text)))
 }
 
-/// The first so many bytes, or the last if the number is negative. No character is cut in two.
+/// First bytes, or last bytes for a negative number. Characters are never cut.
 fn trunc(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (count, text) = (arguments.integer(0)?, arguments.text(1)?);
     let length = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(text.len());
@@ -40,7 +40,7 @@ fn trunc(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(kept))
 }
 
-/// No more than so many bytes, three of which say that there was more.
+/// Shortens a text; the last three bytes are `...`.
 fn abbrev(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (width, text) = (arguments.integer(0)?, arguments.text(1)?);
     let width = usize::try_from(width).unwrap_or(0);
@@ -50,7 +50,7 @@ fn abbrev(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(format!("{}...", between(text, 0, width - 3))))
 }
 
-/// From one byte up to another; to the end if that is negative or beyond it.
+/// Bytes from `start` to `end`; to the end of the text if `end` is negative or too large.
 fn substr(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (start, end) = (arguments.integer(0)?, arguments.integer(1)?);
     let text = arguments.text(2)?;
@@ -62,7 +62,7 @@ fn substr(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(between(text, start, end)))
 }
 
-/// From one byte up to another, without the characters that would be cut in two.
+/// Bytes from `start` to `end`, without incomplete characters.
 pub(super) fn between(text: &str, start: usize, end: usize) -> &str {
     text.get(text.ceil_char_boundary(start)..text.floor_char_boundary(end)).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ pub(super) fn complaint(verb: char, what: &str) -> String {
     format!("%!{verb}({what})")
 }
 
-/// An argument in a complaint about no verb: its type and itself.
+/// An argument in a `%!` message: its type and its value.
 pub(super) fn described(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -19,7 +19,7 @@ pub(super) fn described(value: &Value) -> String {
     }
 }
 
-/// Appends the value. A list's items and a map's keys and values are each written by the verb.
+/// Appends the value. The verb applies to each item of a list, and to each key and value of a map.
 pub(super) fn write(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Result<(), String> {
     match value {
         Value::Null if matches!(verb, 'v' | 'T') => flags.pad(out, "<nil>"),
@@ -90,7 +90,7 @@ fn write_string(out: &mut Output, text: &str, verb: char, flags: &Flags) -> Resu
     }
 }
 
-/// Two digits for each byte. A space parts them, and a sharp puts the prefix before each that stands alone.
+/// Two digits for each byte. The flag space separates bytes; the flag `#` adds the prefix, to each separated byte.
 fn bytes(text: &str, flags: &Flags, digits: &[u8; 16], prefix: &str) -> Result<String, String> {
     let mut out = Output::default();
     for (index, byte) in text.bytes().take(flags.precision.unwrap_or(text.len())).enumerate() {
@@ -146,7 +146,7 @@ fn write_integer(out: &mut Output, number: &Number, verb: char, flags: &Flags) -
         _ => 0,
     };
     let zeros = least.saturating_sub(digits.len());
-    // An octal number that begins with a zero says already what it is.
+    // An octal number with a leading zero needs no prefix.
     let says_it = matches!(verb, 'o' | 'O') && (zeros > 0 || size == 0);
     let prefix = if says_it { prefix.trim_end_matches('0') } else { prefix };
     let mut text = Output::default();
@@ -157,7 +157,7 @@ fn write_integer(out: &mut Output, number: &Number, verb: char, flags: &Flags) -
     flags.without_zeros().pad(out, &text.into_text())
 }
 
-/// `U+0041`, and with a sharp the character too. A negative number is written as the bits that it has.
+/// `U+0041`, with the flag `#` also the character. A negative number is written as its bits.
 fn write_code(out: &mut Output, number: &Number, flags: &Flags) -> Result<(), String> {
     let bits = number.as_u64().or_else(|| number.as_i64().map(i64::cast_unsigned)).unwrap_or_default();
     let digits = format!("{bits:X}");

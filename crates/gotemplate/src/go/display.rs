@@ -53,7 +53,7 @@ fn write(out: &mut String, value: &Value) {
     }
 }
 
-/// A map's entries in the order of their keys, as Go prints and ranges over them.
+/// Entries of a map, sorted by key, as Go prints them and ranges over them.
 pub(crate) fn sorted(entries: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut entries: Vec<_> = entries.iter().collect();
     entries.sort_unstable_by_key(|(key, _)| *key);

@@ -1,8 +1,8 @@
-//! Durations: read as `time.ParseDuration` reads them, and written in whole seconds.
+//! Durations: parsed as by `time.ParseDuration`, written in whole seconds.
 
 use jiff::SignedDuration;
 
-/// Longer names before those they begin with.
+/// Units; a longer name precedes its own prefix.
 const UNITS: [(&str, i128); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -14,7 +14,7 @@ const UNITS: [(&str, i128); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// `1h30m`, `-1.5h`, `.5s`, `10s4m`, `0`. Nothing, if it is none.
+/// Parses `1h30m`, `-1.5h`, `.5s`, `10s4m` or `0`.
 pub(crate) fn parse(text: &str) -> Option<SignedDuration> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -47,7 +47,7 @@ fn nanoseconds(number: &str, unit: i128) -> Option<i128> {
     let mut nanoseconds = whole * unit;
     for digit in fraction.chars() {
         let digit = digit.to_digit(10)?;
-        // The digits behind those that count are nothing together either.
+        // Further digits are below a nanosecond together.
         nanoseconds += part * i128::from(digit) / 10;
         part /= 10;
     }

@@ -2,15 +2,15 @@
 
 use crate::output::Output;
 
-/// No fraction has more digits behind the point, nor as many digits in all: what follows them are zeros.
+/// Upper bound of the digits of any `f64`, before and after the point. All further digits are zeros.
 const DIGITS: usize = 1_100;
 
-/// `%v`: as few digits as tell it from its neighbours; an exponent below 1e-4 and from 1e6 on.
+/// `%v`: the shortest digits that parse to the same number; an exponent below 1e-4 and from 1e6 on.
 pub(crate) fn shortest(value: f64) -> String {
     general(value, None)
 }
 
-/// `%f`: so many digits behind the point.
+/// `%f`: a fixed number of digits after the point.
 pub(crate) fn fixed(value: f64, precision: usize) -> Result<String, String> {
     let mut out = Output::default();
     out.push(&format!("{value:.*}", precision.min(DIGITS)))?;
@@ -18,7 +18,7 @@ pub(crate) fn fixed(value: f64, precision: usize) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// `%e`: one digit, a point, the others, an exponent of two digits or more.
+/// `%e`: one digit, the point, the other digits, an exponent of at least two digits.
 pub(crate) fn scientific(value: f64, precision: usize) -> Result<String, String> {
     let text = format!("{value:.*e}", precision.min(DIGITS));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -38,7 +38,7 @@ pub(crate) fn general(value: f64, precision: Option<usize>) -> String {
     };
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent_number: i32 = exponent.parse().unwrap_or(0);
-    // The shortest form is taken for one of six digits, when it comes to the exponent.
+    // Go chooses the exponent of the shortest form as if it had six digits.
     let largest = i32::try_from(precision.unwrap_or(6)).unwrap_or(i32::MAX);
     if exponent_number < -4 || exponent_number >= largest {
         return without_zeros(mantissa).to_owned() + &long_exponent(exponent);
@@ -50,7 +50,7 @@ pub(crate) fn general(value: f64, precision: Option<usize>) -> String {
     without_zeros(&format!("{value:.*}", usize::try_from(decimals).unwrap_or(0))).to_owned()
 }
 
-/// `%#g`, `%#f` and the like: always a point, and zeros up to so many digits.
+/// `%#g`, `%#f`, …: always a point, and zeros up to the precision.
 pub(crate) fn with_point(text: &str, digits: usize) -> Result<String, String> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return Ok(text.to_owned());
@@ -62,13 +62,13 @@ pub(crate) fn with_point(text: &str, digits: usize) -> Result<String, String> {
     if !mantissa.contains('.') {
         out.push(".")?;
     }
-    // A zero alone is a digit.
+    // A single zero counts as a digit.
     out.push_times('0', digits.saturating_sub(counted + usize::from(mantissa == "0")))?;
     out.push(exponent)?;
     Ok(out.into_text())
 }
 
-/// JSON's numbers, as Go writes them: plain from 1e-6 up to 1e21.
+/// Numbers of Go's JSON: without an exponent from 1e-6 up to 1e21.
 pub(crate) fn json(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {

@@ -22,7 +22,7 @@ pub(crate) enum Escape {
     Nothing,
 }
 
-/// A value's JSON. A string that Go prints for a time is a time, which Go writes by RFC 3339.
+/// JSON of a value. A string in Go's format of times is written in RFC 3339, as Go writes a time.
 pub(crate) fn text(value: &Value, layout: Layout, escape: Escape) -> Result<String, String> {
     let mut writer = Writer { out: Output::default(), layout, escape };
     writer.write(value, 0)?;
@@ -100,7 +100,7 @@ impl Writer {
             '\t' => Some("\\t".into()),
             '\u{8}' => Some("\\b".into()),
             '\u{c}' => Some("\\f".into()),
-            // JavaScript takes the last two for line ends.
+            // The last two are line ends in JavaScript.
             '\0'..' ' | '\u{2028}' | '\u{2029}' => Some(numbered(character)),
             '<' | '>' | '&' if self.escape == Escape::Html => Some(numbered(character)),
             _ => None,

@@ -1,10 +1,10 @@
-//! Go's layouts: a time is written the way the layout writes `Mon Jan 2 15:04:05 MST 2006`.
+//! Go's layouts: an example of the output for `Mon Jan 2 15:04:05 MST 2006`.
 
 use jiff::Zoned;
 
 use crate::output::Output;
 
-/// Longer ones before those they begin with.
+/// Elements; a longer one precedes its own prefix.
 const PARTS: [(&str, Part); 34] = [
     ("January", Part::With("%B")),
     ("Jan", Part::Short("%b")),
@@ -54,13 +54,13 @@ enum Part {
     Offset { separator: &'static str, fields: usize },
     /// `Z0700`: an offset, and Z for UTC.
     Zulu { separator: &'static str, fields: usize },
-    /// `.000`: the point and so many digits.
+    /// `.000`: the point and a fixed number of digits.
     Fraction { point: char, digits: usize },
-    /// `.999`: up to so many digits, and no point if there are none.
+    /// `.999`: the point and the digits without final zeros; empty for whole seconds.
     Trimmed { point: char, digits: usize },
 }
 
-/// The time as the layout has it.
+/// Formats a time.
 pub(crate) fn format(time: &Zoned, layout: &str) -> Result<String, String> {
     let mut out = Output::default();
     let mut rest = layout;
@@ -76,7 +76,7 @@ pub(crate) fn format(time: &Zoned, layout: &str) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// The part that a layout begins with, and its length.
+/// First element of a layout, and its length.
 fn part(layout: &str) -> Option<(Part, usize)> {
     let known = PARTS.iter().find(|(name, part)| {
         layout.strip_prefix(name).is_some_and(|after| match part {
@@ -87,7 +87,7 @@ fn part(layout: &str) -> Option<(Part, usize)> {
     known.map(|(name, part)| (*part, name.len())).or_else(|| fraction_part(layout))
 }
 
-/// `.000` or `,999`, of any length, where the digits end with it.
+/// `.000` or `,999` of any length, unless another digit follows.
 fn fraction_part(layout: &str) -> Option<(Part, usize)> {
     let point = layout.chars().next().filter(|point| matches!(point, '.' | ','))?;
     let digit = layout[1..].chars().next().filter(|digit| matches!(digit, '0' | '9'))?;
@@ -122,7 +122,7 @@ fn offset(time: &Zoned, separator: &str, fields: usize) -> String {
     format!("{sign}{}", parts.join(separator))
 }
 
-/// A zone's short name, such as `CET` or `-03`. Where only an offset is known, it stands for the name: `+0100`.
+/// Short name of a zone, such as `CET` or `-03`; the offset (`+0100`) of a time without a zone.
 fn zone(time: &Zoned) -> String {
     match time.time_zone().to_fixed_offset() {
         Ok(fixed) if fixed.is_zero() => "UTC".to_owned(),

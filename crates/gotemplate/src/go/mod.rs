@@ -1,4 +1,4 @@
-//! Go's own rules for values: truth, printing, quoting, numbers, JSON, times.
+//! Go's rules for values: truth, printing, quoting, numbers, JSON, times.
 
 pub(crate) mod display;
 pub(crate) mod duration;
@@ -23,7 +23,7 @@ pub(crate) fn is_true(value: &Value) -> bool {
     }
 }
 
-/// A value's kind in words, for errors.
+/// Kind of a value in words, for errors.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
@@ -36,7 +36,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// A text in an error: quoted, and no more than its beginning.
+/// Quoted beginning of a text, for errors.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -45,7 +45,7 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// The type that a value of this kind has in Go's data: lists and maps of strings alone are `[]string` and `map[string]string`.
+/// Go type of a value. Lists and maps of strings are `[]string` and `map[string]string`.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

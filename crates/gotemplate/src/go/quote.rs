@@ -1,21 +1,21 @@
-//! Go's quoting: `%q`, and what counts as printable.
+//! Go's quoting: `%q` and printable characters.
 
 /// A string in double quotes, as `strconv.Quote` writes it.
 pub(crate) fn string(text: &str) -> String {
     between(text, '"', is_print)
 }
 
-/// A string in double quotes, with everything beyond ASCII escaped: `%+q`.
+/// A string in double quotes, non-ASCII characters escaped: `%+q`.
 pub(crate) fn ascii(text: &str) -> String {
     between(text, '"', |character| character.is_ascii() && is_print(character))
 }
 
-/// A character in single quotes, as `%q` writes a number.
+/// A character in single quotes: `%q` of a number.
 pub(crate) fn character(character: char) -> String {
     between(character.encode_utf8(&mut [0; 4]), '\'', is_print)
 }
 
-/// A character in single quotes, with everything beyond ASCII escaped: `%+q`.
+/// A character in single quotes, non-ASCII characters escaped: `%+q`.
 pub(crate) fn ascii_character(character: char) -> String {
     between(character.encode_utf8(&mut [0; 4]), '\'', |character| character.is_ascii() && is_print(character))
 }
@@ -25,7 +25,7 @@ pub(crate) fn is_print(character: char) -> bool {
     if character.is_ascii() {
         return character == ' ' || character.is_ascii_graphic();
     }
-    // The standard library's escapes know the same classes; after another character it lets combining marks be.
+    // `escape_debug` uses the same classes; it leaves combining marks after another character.
     format!("a{character}").escape_debug().count() == 2
 }
 

@@ -1,5 +1,5 @@
-//! Times. JSON has none: a string in RFC 3339, or as Go prints a time, is one wherever a time is expected, and a whole
-//! number is the seconds since 1970.
+//! Times. JSON has no times: a function for times takes a string in RFC 3339 or in Go's print format, or a whole
+//! number of seconds since 1970.
 
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::layout;
 
-/// The longest text that may be a time: Go's own, with a fraction, a zone's name and the monotonic clock.
+/// Longest text of a time: Go's print format with a fraction, a zone and the monotonic clock.
 const LONGEST: usize = 128;
 /// Layout of times in Go's JSON.
 const RFC_3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
-/// Go's `Time.String`. A fraction of a second stands only where there is one.
+/// Layout of Go's `Time.String`. Whole seconds have no fraction.
 const GO: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
-/// The time that a value says it is, in the offset that it says.
+/// Time of a value, with its own offset.
 pub(crate) fn of(value: &Value) -> Option<Zoned> {
     match value {
         Value::Number(seconds) => {
@@ -26,23 +26,23 @@ pub(crate) fn of(value: &Value) -> Option<Zoned> {
     }
 }
 
-/// A text as Go prints a time, as its JSON has it. One in RFC 3339 is already.
+/// RFC 3339 form of a text in Go's print format; `None` for any other text.
 pub(crate) fn in_json(text: &str) -> Option<String> {
     let time = if text.len() <= LONGEST { go(text) } else { None }?;
     Some(short(&time, RFC_3339))
 }
 
-/// A time as Go prints it: `2026-11-21 03:12:44 +0000 UTC`.
+/// Go's print format: `2026-11-21 03:12:44 +0000 UTC`.
 pub(crate) fn print(time: &Zoned) -> String {
     short(time, GO)
 }
 
-/// The time by a layout of ours, which no value is too small for.
+/// Formats a time by a layout of this crate, which is short.
 fn short(time: &Zoned, layout: &str) -> String {
     layout::format(time, layout).unwrap_or_default()
 }
 
-/// `.StartTime.Format "15:04"` and what else people ask a time for. Nothing if there is no such method.
+/// Calls a method of a time, such as `.StartTime.Format "15:04"`; `None` for an unknown method.
 pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Option<Result<Value, String>> {
     let number = |number: i64| Ok(Value::from(number));
     let answer = match (name, arguments) {
@@ -60,7 +60,7 @@ pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Option<Re
         ("Second", []) => number(time.second().into()),
         ("Weekday", []) => Ok(Value::from(short(time, "Monday"))),
         ("YearDay", []) => number(time.day_of_year().into()),
-        // Go's zero time, which stands for a time that is not known.
+        // Go's zero time.
         ("IsZero", []) => Ok(Value::from(time.year() == 1)),
         _ => return None,
     };
@@ -68,13 +68,13 @@ pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Option<Re
 }
 
 fn rfc3339(text: &str) -> Option<Zoned> {
-    // The library reads more than RFC 3339 has; a date alone, or a label's text, is no time here.
+    // `jiff` parses more than RFC 3339; a date alone or a label's text is no time here.
     (text.as_bytes().get(10) == Some(&b'T')).then_some(())?;
     strtime::parse("%Y-%m-%dT%H:%M:%S%.f%:z", text.replace('Z', "+00:00")).ok().and_then(|parsed| zoned(&parsed))
 }
 
 fn go(text: &str) -> Option<Zoned> {
-    // Before the zone's name, and Go's reading of the monotonic clock after it, stands the offset, which is all we need.
+    // The offset is enough; the zone's name and the monotonic clock follow.
     let end = text.match_indices(' ').nth(2).map_or(text.len(), |(space, _)| space);
     strtime::parse("%Y-%m-%d %H:%M:%S%.f %z", text.get(..end)?).ok().and_then(|parsed| zoned(&parsed))
 }

@@ -1,19 +1,19 @@
-//! Time zones by name, from the system's own files, as Go finds them.
+//! Time zones by name, from the system's files, as in Go.
 
 use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-/// The library would look here too, by a feature that whatever else is built with it would get as well.
+/// Same folder as `jiff`'s feature `tzdb-zoneinfo`, which would apply to the whole build.
 const FILES: &str = "/usr/share/zoneinfo";
 
-/// A zone by its name, such as `Europe/Berlin`. `Local` is UTC, as it is where nobody has set another.
+/// Returns a zone by its name, such as `Europe/Berlin`. `Local` is UTC.
 pub(crate) fn named(name: &str) -> Result<TimeZone, String> {
     if matches!(name, "UTC" | "Local" | "") {
         return Ok(TimeZone::UTC);
     }
     let unknown = || format!("the time zone {} is not known here", super::shown(name));
-    // A name is a name, and no way to other files.
+    // A name must not lead to other files.
     let is_name = name.split('/').all(|part| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+'))
     });

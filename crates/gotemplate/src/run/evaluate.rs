@@ -1,4 +1,4 @@
-//! Values of pipelines: what each command makes is the last argument of the next.
+//! Values of pipelines: the result of a command is the last argument of the next.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::go;
 use crate::syntax::tree::{Base, Command, Operand, Pipeline};
 
 impl<'a> Run<'a> {
-    /// The pipeline's value, which its variables get; a range sets them again for each item.
+    /// Evaluates a pipeline and sets its variables. A range sets them again for each item.
     pub(super) fn pipeline(&mut self, pipeline: &'a Pipeline, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
         self.budget.deeper().map_err(Fault::at(pipeline.at))?;
         self.charge(bounds::STEP, pipeline.at)?;
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
         value.map_err(|message| Fault::new(at, format!("{}: {message}", function.name)))
     }
 
-    /// `and` and `or`: the first argument whose truth settles it, and no argument after it; else the last.
+    /// `and` and `or`: the first argument that settles the result, else the last. Later arguments are not evaluated.
     fn first_that(
         &mut self,
         operands: &'a [Operand],

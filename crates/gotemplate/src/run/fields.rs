@@ -1,4 +1,4 @@
-//! Fields: those of the data, as of a Go struct; those of maps; and a time's methods.
+//! Fields of the data (a Go struct) and of maps; methods of times.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::bounds;
 use crate::fault::Fault;
 use crate::go::{self, time};
 
-/// The work of reading a time, and of writing it.
+/// Work of parsing and formatting a time.
 const METHOD: usize = 16 * bounds::STEP;
 
 impl<'a> Run<'a> {
-    /// A field. The data is a struct, whose fields are known: another one is an error. A map has no other one: nothing.
+    /// A field. An unknown field of the data (a struct in Go) is an error; an unknown key of a map is null.
     pub(super) fn field(&self, value: Held<'a>, name: &str, at: usize) -> Result<Held<'a>, Fault> {
         self.charge(bounds::STEP, at)?;
         let is_data = matches!(value, Cow::Borrowed(value) if std::ptr::eq(value, self.data));
@@ -29,7 +29,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A field with arguments, or of what has no fields: of a time it may be a method.
+    /// A field with arguments, or of a value without fields: a method of a time, or an error.
     pub(super) fn method(
         &self,
         value: &Value,
@@ -41,7 +41,7 @@ impl<'a> Run<'a> {
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
             let weight = self.charge_value(argument, at)?;
-            // A layout takes more than its bytes.
+            // A layout costs more than its bytes.
             self.charge(weight.saturating_mul(bounds::LAYOUT), at)?;
             values.push(argument.as_ref().clone());
         }

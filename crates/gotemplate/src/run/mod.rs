@@ -1,4 +1,4 @@
-//! A tree and its values to a message.
+//! Renders a tree.
 
 mod evaluate;
 mod fields;

@@ -1,4 +1,4 @@
-//! Walks the tree: text, actions, branches, calls of templates.
+//! Rendering of nodes: text, actions, branches, template calls.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub(crate) fn render(tree: &Tree, data: &Value) -> Result<String, Fault> {
 
 pub(super) struct Run<'a> {
     tree: &'a Tree,
-    /// The fields that the message is about. What `.` and `$` are at the start.
+    /// Initial value of `.` and `$`.
     pub(super) data: &'a Value,
     /// The variables in scope, innermost last.
     pub(super) variables: Vec<(&'a str, Held<'a>)>,
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
         self.out.push(text).map_err(Fault::at(at))
     }
 
-    /// A block of its own: its variables end with it.
+    /// A block. Its variables end with it.
     fn branch(&mut self, branch: &'a Branch, dot: &Held<'a>) -> Result<Flow, Fault> {
         self.budget.deeper().map_err(Fault::at(branch.pipeline.at))?;
         let scope = self.variables.len();
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         if empty { self.nodes(&branch.otherwise, dot) } else { Ok(Flow::On) }
     }
 
-    /// A template sees its argument, as `.` and as `$`, and no variables of the caller.
+    /// Calls a template. `.` and `$` are its argument; the caller's variables are out of scope.
     fn call(&mut self, at: usize, name: &str, argument: Option<&'a Pipeline>, dot: &Held<'a>) -> Result<(), Fault> {
         let argument = match argument {
             Some(pipeline) => self.pipeline(pipeline, dot)?,
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Gives a variable of the pipeline its value.
+    /// Sets a variable of the pipeline.
     pub(super) fn set(&mut self, name: &'a str, pipeline: &Pipeline, value: Held<'a>) -> Result<(), Fault> {
         let known = match pipeline.binding {
             Binding::Declare => None,
@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
         self.budget.charge_value(value).map_err(Fault::at(at))
     }
 
-    /// Takes the work of a copy. A borrowed value costs nothing to hand on; one that was made here is copied.
+    /// Charges a copy. A borrowed value costs nothing; a value made by the template is copied.
     pub(super) fn charge_copy(&self, value: &Held<'a>, at: usize) -> Result<(), Fault> {
         match value {
             Cow::Borrowed(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Blocks: what stands between `{{ if }}` and its `{{ end }}`.
+//! Blocks from `{{ if }}` and the like to `{{ end }}`.
 
 use super::parser::{Opened, Parser, Stop, unexpected};
 use super::token::{Kind, Token};
@@ -6,7 +6,7 @@ use super::tree::{Branch, Keyword, Node, Tree};
 use crate::bounds;
 use crate::fault::Fault;
 
-/// Reads a template. What a name refers to is settled here: functions, variables and templates.
+/// Parses a template, and resolves the names of functions, variables and templates.
 pub(crate) fn parse(source: &str) -> Result<Tree, Fault> {
     if source.len() > bounds::SOURCE {
         return Err(Fault::new(0, format!("a template has no more than {} bytes", bounds::SOURCE)));
@@ -25,7 +25,7 @@ pub(crate) fn parse(source: &str) -> Result<Tree, Fault> {
 }
 
 impl<'a> Parser<'a> {
-    /// Up to the end of the text, or to an `{{ end }}` or `{{ else }}`, which is taken.
+    /// Reads up to the end of the text, or up to and including an `{{ end }}` or `{{ else }}`.
     pub(super) fn nodes(&mut self, within: Option<Opened<'a>>) -> Result<(Vec<Node>, Stop), Fault> {
         let mut nodes = Vec::new();
         loop {
@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
                 self.close("{{end}}")?;
                 return Ok(Action::Stop(Stop::End(open)));
             }
-            // What follows it, `if` or `}}`, depends on the block it belongs to.
+            // The block decides what may follow: `if` or `}}`.
             "else" => return Ok(Action::Stop(Stop::Else(open))),
             "define" if within.is_some() => {
                 return Err(Fault::new(open, "a {{define}} stands outside of all blocks"));

@@ -1,8 +1,8 @@
-//! A template's text to tokens, by Go's rules: trim markers take a space, fields and variables end where a name ends.
+//! Splits a template into tokens by Go's rules: trim markers need a space; fields and variables end where a name ends.
 
 use super::token::{Kind, Token};
 
-/// White space, as Go's templates count it.
+/// White space of Go's templates.
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 const KEYWORDS: [&str; 10] = ["if", "else", "end", "range", "with", "define", "template", "block", "break", "continue"];
 
@@ -26,7 +26,7 @@ struct Lexer<'a> {
     tokens: Vec<Token<'a>>,
 }
 
-/// The token that ends the reading.
+/// Last token of the text.
 type Bad<'a> = Token<'a>;
 
 impl<'a> Lexer<'a> {
@@ -39,7 +39,7 @@ impl<'a> Lexer<'a> {
         Token { kind, at: start, text: &self.source[start..end], spaced }
     }
 
-    /// Goes on to `end`, over a token.
+    /// Returns the token up to `end` and moves there.
     fn push(&mut self, kind: Kind, end: usize) {
         self.tokens.push(self.token(kind, self.at, end));
         self.at = end;
@@ -49,7 +49,7 @@ impl<'a> Lexer<'a> {
         self.token(Kind::Bad(why), start, end)
     }
 
-    /// Text up to an action, and the action. False at the end of the text.
+    /// Reads text up to an action, and the action. Returns `false` at the end of the text.
     fn text_and_action(&mut self) -> Result<bool, Bad<'a>> {
         let Some(length) = self.rest().find("{{") else {
             if !self.rest().is_empty() {
@@ -87,7 +87,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// `}}`, or ` -}}`, which takes the white space that follows: its length, and whether it trims.
+    /// Length of `}}` or ` -}}`, and `true` if it trims the white space after it.
     fn closing(&self) -> Option<(usize, bool)> {
         let rest = self.rest();
         if rest.starts_with("}}") {
@@ -164,7 +164,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Up to the same quote, on one line; a backslash takes the character after it along.
+    /// Reads up to the same quote, on one line. A backslash escapes the next character.
     fn quoted(&mut self, kind: Kind, why: &'static str) -> Result<(), Bad<'a>> {
         let quote = self.rest().chars().next();
         let mut characters = self.rest().char_indices().skip(1);

@@ -39,7 +39,7 @@ pub(super) fn number(literal: &str) -> Result<Value, String> {
         [b'0', _, ..] if lower.bytes().all(|byte| byte.is_ascii_digit()) => (8, &lower[1..]),
         _ => (10, lower.as_str()),
     };
-    // An underscore stands between two digits, or behind a prefix.
+    // An underscore must follow a digit or a prefix.
     let not_at: &[&str] = if radix == 10 { &["__", "_.", "._", "_e", "_E", "e_", "E_"] } else { &["__"] };
     let misplaced = digits.starts_with('_') || digits.ends_with('_') || not_at.iter().any(|pair| digits.contains(pair));
     if misplaced || integer.starts_with(['+', '-']) {
@@ -95,7 +95,7 @@ fn unescape(text: &str, quote: char) -> Result<String, String> {
     Ok(out)
 }
 
-/// The character of a numbered escape, which has all its digits. Go takes `\xff` and `\377` for a byte; here it is the
+/// Character of a numbered escape with all its digits. `\xff` and `\377` are a byte in Go; here they are the
 /// character of that number.
 fn code(rest: &mut std::str::Chars<'_>, digits: usize, radix: u32, start: String) -> Option<char> {
     let length = start.len() + digits;

@@ -1,4 +1,4 @@
-//! A template's text to a tree.
+//! Parses a template's text to a tree.
 
 mod blocks;
 mod lexer;

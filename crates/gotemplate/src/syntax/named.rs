@@ -1,4 +1,4 @@
-//! Templates by name: defined, called, and both at once.
+//! Named templates: `define`, `template`, `block`.
 
 use super::parser::{Opened, Parser, Stop, string, unexpected};
 use super::token::{Kind, Token};
@@ -19,7 +19,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Call { at: keyword.at, name, argument })
     }
 
-    /// A template that is defined where it is called.
+    /// `{{ block }}`: defined and called in one place.
     pub(super) fn block(&mut self, opened: Opened<'a>) -> Result<Node, Fault> {
         let name = self.name("{{block}}")?;
         let argument = self.pipeline("{{block}}", Kind::Close)?;
@@ -33,7 +33,7 @@ impl<'a> Parser<'a> {
         self.definition(opened, name)
     }
 
-    /// A template's body, which sees no variables of its surroundings.
+    /// Body of a template. Outer variables are out of scope.
     fn definition(&mut self, opened: Opened<'a>, name: String) -> Result<(), Fault> {
         self.deeper(opened.at)?;
         let variables = std::mem::replace(&mut self.variables, vec!["$"]);
@@ -45,7 +45,7 @@ impl<'a> Parser<'a> {
         self.variables = variables;
         self.ranges = ranges;
         self.shallower();
-        // Go: a template that says nothing neither replaces one nor forbids another.
+        // In Go, an empty template neither replaces one nor forbids another.
         let empty = |body: &[Node]| body.iter().all(|node| matches!(node, Node::Text(text) if text.trim().is_empty()));
         match self.named.get(&name) {
             Some(first) if !empty(first) && !empty(&body) => {

@@ -1,4 +1,4 @@
-//! State of the parser: the tokens that are left, and the names that are defined.
+//! State of the parser: remaining tokens and defined names.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ pub(super) struct Parser<'a> {
     pub(super) ranges: usize,
     depth: usize,
     pub(super) named: BTreeMap<String, Vec<Node>>,
-    /// Templates that are called, and where.
+    /// Called templates, with their offsets.
     pub(super) called: Vec<(usize, String)>,
 }
 
-/// A block that waits for its `{{ end }}`.
+/// A block without its `{{ end }}` yet.
 #[derive(Clone, Copy)]
 pub(super) struct Opened<'a> {
     pub(super) keyword: &'a str,
@@ -36,7 +36,7 @@ pub(super) enum Stop {
 }
 
 impl<'a> Parser<'a> {
-    /// At the beginning of a template.
+    /// Parser at the beginning of a template.
     pub(super) fn new(source: &'a str) -> Self {
         Self {
             tokens: lexer::tokens(source),
@@ -92,7 +92,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The text of a quoted or raw string.
+/// Text of a quoted or raw string.
 pub(super) fn string(token: Token<'_>) -> Result<String, Fault> {
     match token.kind {
         Kind::Raw => Ok(literal::raw(token.text)),

@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::funcs;
 
 impl<'a> Parser<'a> {
-    /// Up to `end`, which is taken.
+    /// Reads up to and including `end`.
     pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Result<Pipeline, Fault> {
         let at = self.peek().at;
         let (names, binding) = self.bindings(context)?;
@@ -27,7 +27,7 @@ impl<'a> Parser<'a> {
         if commands.is_empty() {
             return Err(Fault::new(at, format!("missing value in {context}")));
         }
-        // A variable is not known to what is assigned to it.
+        // A new variable is not in scope of its own value.
         self.variables.extend(names.iter().filter(|_| binding == Binding::Declare));
         Ok(Pipeline { at, names: names.into_iter().map(str::to_owned).collect(), binding, commands })
     }
@@ -89,7 +89,7 @@ impl<'a> Parser<'a> {
         Ok(Command { operand, arguments: operands })
     }
 
-    /// A value with its fields, or nothing if no value starts here.
+    /// Reads a value with its fields; `None` if no value starts here.
     fn operand(&mut self) -> Result<Option<Operand>, Fault> {
         let token = self.peek();
         let at = token.at;

@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Comma,
     LeftParenthesis,
     RightParenthesis,
-    /// A character that Go's templates have no use for, yet.
+    /// A character without a meaning in Go's templates.
     Other,
     EndOfText,
     /// Unreadable text, with the reason. Always the last token.
@@ -42,6 +42,6 @@ pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) at: usize,
     pub(super) text: &'a str,
-    /// White space stands before it. It parts arguments: `.A.B` is one, `.A .B` are two.
+    /// White space precedes the token. `.A.B` is one argument, `.A .B` are two.
     pub(super) spaced: bool,
 }

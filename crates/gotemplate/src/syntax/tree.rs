@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::funcs::Function;
 
-/// A template's body and those it defines by name.
+/// Body of a template, and the named templates.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) body: Vec<Node>,
@@ -19,7 +19,7 @@ pub(crate) enum Node {
     /// `{{ pipeline }}`: printed, unless it sets variables.
     Action(Pipeline),
     Branch(Branch),
-    /// `{{ template "name" pipeline }}`, and what is left of a `{{ block }}`.
+    /// `{{ template "name" pipeline }}` or a `{{ block }}`.
     Call {
         at: usize,
         name: String,
@@ -29,7 +29,7 @@ pub(crate) enum Node {
     Continue,
 }
 
-/// A pipeline that decides, what it decides about, and what stands after `{{ else }}`.
+/// Condition, body and `{{ else }}` of a block.
 #[derive(Debug)]
 pub(crate) struct Branch {
     pub(crate) keyword: Keyword,

@@ -1,10 +1,10 @@
-// Record writes into each recording of tests/recorded what Go and sprig make of its templates.
+// Record writes the results of Go and sprig into the recordings of ../recorded.
 //
-// To record anew, in this folder: go run . ../recorded/*.json. A new case needs its template alone. What the file
-// functions.json has is the names of all functions of both.
+// usage, in this folder: go run .
 //
-// The data of a recording becomes what a Go program would have: a struct, lists and maps of strings of their own types, and a
-// time.Time for each field whose name ends in Time.
+// A new case needs its template alone: {"template": "…"}. functions.json lists the names of all functions of both libraries.
+// data.json becomes the data of a Go program: a struct, lists and maps of strings as []string and map[string]string, and a
+// time.Time for each field with a name in …Time.
 package main
 
 import (
@@ -23,72 +23,73 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-type recording struct {
-	Data  json.RawMessage   `json:"data"`
-	Cases []json.RawMessage `json:"cases"`
-}
+const folder = "../recorded"
 
 func main() {
-	for _, path := range os.Args[1:] {
-		recorder := record
-		if filepath.Base(path) == "functions.json" {
-			recorder = recordNames
-		}
-		if err := recorder(path); err != nil {
-			fmt.Fprintln(os.Stderr, path+":", err)
-			os.Exit(1)
+	data := must(os.ReadFile(filepath.Join(folder, "data.json")))
+	for _, path := range must(filepath.Glob(filepath.Join(folder, "*.json"))) {
+		switch filepath.Base(path) {
+		case "data.json":
+		case "functions.json":
+			write(path, functions())
+		default:
+			write(path, cases(must(os.ReadFile(path)), data))
 		}
 	}
 }
 
-func record(path string) error {
-	text, err := os.ReadFile(path)
+func must[T any](value T, err error) T {
 	if err != nil {
-		return err
+		panic(err)
 	}
-	var recorded recording
-	if err := json.Unmarshal(text, &recorded); err != nil {
-		return err
-	}
-	var out bytes.Buffer
-	out.WriteString("{\n  \"data\": ")
-	out.Write(recorded.Data)
-	out.WriteString(",\n  \"cases\": [")
-	for index, raw := range recorded.Cases {
-		var one struct {
-			Template string `json:"template"`
-		}
-		if err := json.Unmarshal(raw, &one); err != nil {
-			return err
-		}
-		// Anew for each: sprig's sortAlpha changes it.
-		data, err := asStruct(recorded.Data)
-		if err != nil {
-			return err
-		}
-		kind, said := run(one.Template, data)
-		if index > 0 {
-			out.WriteString(",")
-		}
-		fmt.Fprintf(&out, "\n    {\"template\": %s,\n     %q: %s}", quoted(one.Template), kind, quoted(said))
-	}
-	out.WriteString("\n  ]\n}\n")
-	return os.WriteFile(path, out.Bytes(), 0o644)
+	return value
 }
 
-// recordNames writes the names of all functions.
-func recordNames(path string) error {
-	// Those of text/template, which has no list of them to ask for.
+// write writes a JSON list, an item a line.
+func write(path string, items []string) {
+	text := "[\n" + strings.Join(items, ",\n") + "\n]\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		panic(err)
+	}
+}
+
+// functions returns the names of all functions, in lines of about 110 characters.
+func functions() []string {
+	// text/template does not export its names.
 	names := strings.Fields("and call html index slice js len not or print printf println urlquery eq ge gt le lt ne")
 	for name := range sprig.TxtFuncMap() {
 		names = append(names, name)
 	}
 	sort.Strings(names)
-	text, err := json.MarshalIndent(slices.Compact(names), "", "  ")
-	if err != nil {
-		return err
+	lines := []string{""}
+	for _, name := range slices.Compact(names) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = quoted(name)
+		case len(*last) > 110:
+			lines = append(lines, quoted(name))
+		default:
+			*last += ", " + quoted(name)
+		}
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
+	return lines
+}
+
+func cases(recording, data []byte) []string {
+	var recorded []struct {
+		Template string `json:"template"`
+	}
+	if err := json.Unmarshal(recording, &recorded); err != nil {
+		panic(err)
+	}
+	lines := make([]string, len(recorded))
+	for index, one := range recorded {
+		// A new struct for each case, because sprig's sortAlpha changes its argument.
+		kind, result := run(one.Template, asStruct(data))
+		lines[index] = fmt.Sprintf(`{"template": %s, %q: %s}`, quoted(one.Template), kind, quoted(result))
+	}
+	return lines
 }
 
 func run(source string, data any) (string, string) {
@@ -98,108 +99,86 @@ func run(source string, data any) (string, string) {
 	}
 	var out bytes.Buffer
 	if err := parsed.Execute(&out, data); err != nil {
-		said, _, isField := strings.Cut(err.Error(), " in type struct {")
+		message, _, isField := strings.Cut(err.Error(), " in type struct {")
 		if isField {
-			said += " in type struct"
+			message += " in type struct"
 		}
-		return "render_error", said
+		return "render_error", message
 	}
 	return "output", out.String()
 }
 
-// asStruct makes a struct with a field for each name.
-func asStruct(data []byte) (any, error) {
+// asStruct returns a struct with a field for each name.
+func asStruct(data []byte) any {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var fields map[string]any
 	if err := decoder.Decode(&fields); err != nil {
-		return nil, err
+		panic(err)
 	}
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	types := make([]reflect.StructField, len(names))
-	values := make([]reflect.Value, len(names))
-	for index, name := range names {
-		value := reflect.ValueOf(asGo(name, fields[name]))
+	var types []reflect.StructField
+	for name, value := range fields {
+		fields[name] = asGo(name, value)
 		kind := reflect.TypeFor[any]()
-		if value.IsValid() {
-			kind = value.Type()
-		} else {
-			value = reflect.Zero(kind)
+		if value != nil {
+			kind = reflect.TypeOf(fields[name])
 		}
-		types[index] = reflect.StructField{Name: name, Type: kind}
-		values[index] = value
+		types = append(types, reflect.StructField{Name: name, Type: kind})
 	}
+	sort.Slice(types, func(a, b int) bool { return types[a].Name < types[b].Name })
 	made := reflect.New(reflect.StructOf(types)).Elem()
-	for index, value := range values {
-		made.Field(index).Set(value)
+	for index, field := range types {
+		if value := fields[field.Name]; value != nil {
+			made.Field(index).Set(reflect.ValueOf(value))
+		}
 	}
-	return made.Interface(), nil
+	return made.Interface()
 }
 
 func asGo(name string, value any) any {
 	switch value := value.(type) {
 	case string:
-		if strings.HasSuffix(name, "Time") {
-			for _, layout := range []string{"2006-01-02 15:04:05.999999999 -0700 MST", "2006-01-02 15:04:05.999999999 -0700"} {
-				if at, err := time.Parse(layout, value); err == nil {
-					return at
-				}
+		for _, layout := range []string{"2006-01-02 15:04:05.999999999 -0700 MST", "2006-01-02 15:04:05.999999999 -0700"} {
+			if at, err := time.Parse(layout, value); err == nil && strings.HasSuffix(name, "Time") {
+				return at
 			}
 		}
-		return value
 	case json.Number:
 		if whole, err := value.Int64(); err == nil {
 			return int(whole)
 		}
-		fraction, _ := value.Float64()
-		return fraction
+		return must(value.Float64())
 	case []any:
-		return asList(value)
+		texts := make([]string, 0, len(value))
+		for index, item := range value {
+			value[index] = asGo("", item)
+			if text, ok := item.(string); ok {
+				texts = append(texts, text)
+			}
+		}
+		if len(texts) == len(value) {
+			return texts
+		}
 	case map[string]any:
-		return asMap(value)
+		texts := make(map[string]string, len(value))
+		for key, item := range value {
+			value[key] = asGo("", item)
+			if text, ok := item.(string); ok {
+				texts[key] = text
+			}
+		}
+		if len(texts) == len(value) {
+			return texts
+		}
 	}
 	return value
 }
 
-func asList(items []any) any {
-	made, texts := make([]any, len(items)), make([]string, 0, len(items))
-	for index, item := range items {
-		made[index] = asGo("", item)
-		if text, ok := item.(string); ok {
-			texts = append(texts, text)
-		}
-	}
-	if len(texts) == len(items) {
-		return texts
-	}
-	return made
-}
-
-func asMap(entries map[string]any) any {
-	made, texts := make(map[string]any, len(entries)), make(map[string]string, len(entries))
-	for key, value := range entries {
-		made[key] = asGo("", value)
-		if text, ok := value.(string); ok {
-			texts[key] = text
-		}
-	}
-	if len(texts) == len(entries) {
-		return texts
-	}
-	return made
-}
-
-// quoted is JSON without what HTML would need.
+// quoted returns a JSON string without the escapes for HTML.
 func quoted(text string) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(text); err != nil {
-		panic(err)
-	}
+	_ = encoder.Encode(text) // Text is always encoded.
 	return strings.TrimSuffix(out.String(), "\n")
 }
