@@ -1,10 +1,10 @@
-//! `spillway-demo`: the drain function on the test bed, for a person to see.
+//! `spillway-demo`: the drain function on the test bed.
 //!
 //! # Layout
-//! * [`demo`] drains two nodes of a small cluster and tells it as it happens;
-//! * [`play`] keeps that cluster up to play with;
-//! * [`doctor`] shows what the function's self-test finds in it;
-//! * [`tools`] runs the programs of `tools/`, which print documents.
+//! * [`demo`] drains two nodes of a small cluster and prints the changes;
+//! * [`play`] keeps that cluster up;
+//! * [`doctor`] prints the report of the function's self-test;
+//! * [`tools`] runs `tools/spillway`, which prints documents.
 
 mod demo;
 mod doctor;
@@ -26,13 +26,13 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Drains two nodes of a small cluster and tells it as it happens.
+    /// Drains two nodes of a small cluster and prints the changes.
     Demo(demo::DemoOptions),
-    /// Keeps a small cluster up for a person to play with, until Ctrl-C.
+    /// Keeps a small cluster up until Ctrl-C.
     Play,
-    /// Has the function look whether the next notice in a small cluster would be handled, and prints what it found.
+    /// Checks whether the next notice in a small cluster would be handled, and prints the report.
     Doctor {
-        /// Writes the report into this file too, as JSON.
+        /// Also writes the report into this file, as JSON.
         #[arg(long)]
         report: Option<PathBuf>,
     },

@@ -1,4 +1,4 @@
-//! A small cluster for a person to play with: kept up until Ctrl-C, a notice at the press of a key.
+//! A small cluster that stays up until Ctrl-C, with a notice at the press of a key.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -44,11 +44,11 @@ async fn play() -> Result<(), BedError> {
             _ => println!("1, 2, 3 or d and Enter, or Ctrl-C"),
         }
     }
-    // Without a keyboard the cluster stays up all the same.
+    // Without a keyboard the cluster stays up too.
     std::future::pending().await
 }
 
-/// The first node is a spot instance, which EC2 interrupts; Auto Scaling terminates the others.
+/// Interrupts the first node, a spot instance, or terminates another by Auto Scaling.
 async fn drain(world: &World, cluster: &LifeLike, lambda: &Lambda, index: usize) {
     let node = &cluster.nodes[index];
     let aws = world.aws_side();
@@ -60,16 +60,15 @@ async fn drain(world: &World, cluster: &LifeLike, lambda: &Lambda, index: usize)
         Ok(delivered) => {
             for notice in delivered {
                 println!("rule {} lets the notice through; the function is invoked", notice.rule);
-                tell(&lambda.invoke(notice.event).await);
+                print(&lambda.invoke(notice.event).await);
             }
         }
         Err(error) => println!("{}", error.story()),
     }
 }
 
-/// The function looks whether the next notice would be handled.
 async fn examine(lambda: &Lambda) {
-    let shown = match doctor::ask(lambda).await {
+    let shown = match doctor::examine(lambda).await {
         Ok(report) => doctor::show(&report).await.map(drop),
         Err(error) => Err(error),
     };
@@ -78,8 +77,8 @@ async fn examine(lambda: &Lambda) {
     }
 }
 
-/// The function's log, a message a line.
-fn tell(outcome: &Outcome) {
+/// Prints the messages of the function's log.
+fn print(outcome: &Outcome) {
     for line in &outcome.logs {
         let line: Value = serde_json::from_str(line).unwrap_or_else(|_| Value::String(line.clone()));
         if let Some(message) = line.get("message").and_then(Value::as_str).or_else(|| line.as_str()) {
@@ -95,7 +94,7 @@ fn instructions(world: &World, cluster: &LifeLike, took: Duration) -> String {
 
 {how_to_use}
 
-Here, a number and Enter drains a node and prints the function's log. d has the doctor look whether the next notice
+Here, a number and Enter drains a node and prints the function's log. d has the doctor check whether the next notice
 would be handled; break something first, such as: kubectl delete clusterrole spillway
 
   1  EC2 interrupts          {first}

@@ -1,4 +1,4 @@
-//! `tools/spillway`, which shows a document to a person.
+//! `tools/spillway`, which prints documents.
 
 use std::ffi::OsStr;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use spillway_bed::setup::{Setup, project_file};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-/// Runs a subcommand over a document. Returns `true` if it ends well.
+/// Runs a subcommand over a document. Returns `true` if it succeeds.
 pub(crate) async fn show(command: &str, arguments: &[&OsStr], document: &Value) -> Result<bool, BedError> {
     let running = || BedError::io(format!("run tools/spillway {command}"));
     let mut child = Command::new(Setup::find()?.python)
@@ -19,7 +19,7 @@ pub(crate) async fn show(command: &str, arguments: &[&OsStr], document: &Value) 
         .stdin(Stdio::piped())
         .spawn()
         .map_err(running())?;
-    let mut input = child.stdin.take().expect("it is piped");
+    let mut input = child.stdin.take().expect("stdin is piped");
     input.write_all(document.to_string().as_bytes()).await.map_err(running())?;
     drop(input);
     Ok(child.wait().await.map_err(running())?.success())

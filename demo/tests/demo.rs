@@ -1,12 +1,12 @@
-//! The demo drains what it says it drains, and leaves nothing behind.
+//! The demo drains both nodes, and leaves nothing behind.
 
 use std::process::Command;
 
 use spillway_bed::usage::processes_naming;
 
 #[test]
-fn both_notices_end_drained_and_nothing_of_it_runs_afterwards() {
-    // The bed's folder lies in here, and the bed's processes name it.
+fn both_notices_end_drained_without_leftovers() {
+    // The bed's folder is in here, and the bed's processes name it.
     let place = tempfile::tempdir().unwrap();
     let demo =
         Command::new(env!("CARGO_BIN_EXE_spillway-demo")).arg("demo").env("TMPDIR", place.path()).output().unwrap();
@@ -17,7 +17,7 @@ fn both_notices_end_drained_and_nothing_of_it_runs_afterwards() {
     assert_eq!(text.matches("The receipt: drained: all ").count(), 2, "{text}");
     assert!(text.contains("hook spillway completed with CONTINUE"), "{text}");
     let unfit = text.lines().find(|line| line.chars().count() > 100 || line.contains('\x1b'));
-    assert_eq!(unfit, None, "it is read without colours in 100 columns");
+    assert_eq!(unfit, None, "no colours, and at most 100 columns");
 
     assert_eq!(processes_naming(place.path()).unwrap(), [], "nothing runs");
     assert_eq!(place.path().read_dir().unwrap().count(), 0, "no file is left");

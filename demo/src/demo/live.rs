@@ -1,5 +1,4 @@
-//! What happens in the cluster, as it happens: pods and nodes by watches, and refused evictions by the API server's audit
-//! log, because no watch shows them.
+//! Live view of a cluster: pods and nodes by watches, refused evictions by the API server's audit log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -16,12 +15,12 @@ use serde::de::DeserializeOwned;
 use spillway_bed::audit::AuditLog;
 use spillway_bed::{BedError, World, pods};
 
-/// The state of a pod that no scheduler has seen yet. It is not told: it passes at once, or the pod never comes.
+/// State of a pod without a node. Not printed: it is short, or the pod never starts.
 const PENDING: &str = "pending";
-/// How often the audit log is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Period of reads of the audit log.
+const READ_EVERY: Duration = Duration::from_millis(50);
 
-/// The view of one drain.
+/// View of one drain.
 pub(super) struct Live {
     nodes: Followed<Node>,
     pods: Followed<Pod>,
@@ -30,28 +29,28 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Begins to watch before the notice is given, so that nothing is missed.
+    /// Begins to watch. Called before the notice is sent.
     pub(super) async fn begin(world: &World) -> Result<Self, BedError> {
         let client = world.admin();
         let user = "assumed-role/spillway-drain/spillway-drain";
         Ok(Self {
             nodes: Followed::begin(Api::all(client.clone())).await?,
             pods: Followed::begin(Api::all(client)).await?,
-            refusals: Refusals { audit: AuditLog::of_user_from_now(&world.audit_log, user)?, told: BTreeSet::new() },
+            refusals: Refusals { audit: AuditLog::of_user_from_now(&world.audit_log, user)?, printed: BTreeSet::new() },
             since: Timestamp::now(),
         })
     }
 
-    /// From here on the seconds count from this time.
+    /// Sets the time at which the seconds begin.
     pub(super) fn count_from(&mut self, time: Timestamp) {
         self.since = time;
     }
 
-    pub(super) fn tell(&self, who: &str, what: &str) {
-        tell(self.since, who, what);
+    pub(super) fn print(&self, subject: &str, event: &str) {
+        print(self.since, subject, event);
     }
 
-    /// Tells what happens while something else goes on.
+    /// Prints changes until a future is ready.
     pub(super) async fn during<T>(&mut self, other: impl Future<Output = T>) -> Result<T, BedError> {
         let Self { nodes, pods, refusals, since } = self;
         let failed = tokio::select! {
@@ -64,12 +63,11 @@ impl Live {
     }
 }
 
-/// A line of the view.
-fn tell(since: Timestamp, who: &str, what: &str) {
-    println!("  {:>6.1} s  {who:<34} {what}", Timestamp::now().duration_since(since).as_secs_f64());
+fn print(since: Timestamp, subject: &str, event: &str) {
+    println!("  {:>6.1} s  {subject:<34} {event}", Timestamp::now().duration_since(since).as_secs_f64());
 }
 
-/// Whose state a person follows.
+/// An object of the view.
 trait Stateful {
     fn called(&self) -> String;
     fn state(&self) -> String;
@@ -104,16 +102,16 @@ impl Stateful for Pod {
     }
 }
 
-/// A node's name without its domain, which all of a cluster share.
+/// Name of a node without its domain.
 fn short(node: &str) -> &str {
     node.split('.').next().unwrap_or(node)
 }
 
-/// All objects of a kind, and what was told of each.
+/// All objects of a kind, and their printed states.
 struct Followed<K> {
     api: Api<K>,
     version: String,
-    /// By UID: a StatefulSet's next pod has the same name.
+    /// States by UID: a StatefulSet's next pod has the same name.
     states: BTreeMap<String, String>,
 }
 
@@ -126,7 +124,7 @@ impl<K: Stateful + Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug
         Ok(Self { api, version, states })
     }
 
-    /// Tells each change of a state. A watch ends every few minutes, and goes on where it was.
+    /// Prints each change of a state. A watch ends every few minutes, and continues at its version.
     async fn follow(&mut self, since: Timestamp) -> Result<Infallible, BedError> {
         let watching = || BedError::kubernetes(format!("watch {}", K::plural(&())));
         loop {
@@ -146,29 +144,29 @@ impl<K: Stateful + Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug
                     None => self.states.remove(&uid),
                 };
                 if before != state && state.as_deref() != Some(PENDING) {
-                    tell(since, &object.called(), state.as_deref().unwrap_or("gone"));
+                    print(since, &object.called(), state.as_deref().unwrap_or("gone"));
                 }
             }
         }
     }
 }
 
-/// The evictions that the API server refuses. Each pod is told of once.
+/// Refused evictions, printed once for each pod.
 struct Refusals {
     audit: AuditLog,
-    told: BTreeSet<String>,
+    printed: BTreeSet<String>,
 }
 
 impl Refusals {
     async fn follow(&mut self, since: Timestamp) -> Result<Infallible, BedError> {
-        let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut reads = tokio::time::interval(READ_EVERY);
         loop {
-            look.tick().await;
+            reads.tick().await;
             let requests = self.audit.requests()?;
             for request in requests.iter().filter(|request| request.subresource == "eviction") {
                 let pod = format!("{}/{}", request.namespace, request.name);
-                if request.code == Some(429) && self.told.insert(pod.clone()) {
-                    tell(since, &pod, "blocked by its budget, requested until it may leave");
+                if request.code == Some(429) && self.printed.insert(pod.clone()) {
+                    print(since, &pod, "blocked by its budget, requested until it may leave");
                 }
             }
         }
@@ -186,11 +184,11 @@ mod tests {
         for (part, fields) in more.as_object().into_iter().flatten() {
             pod[part].as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
         }
-        serde_json::from_value::<Pod>(pod).expect("it is a pod").state()
+        serde_json::from_value::<Pod>(pod).expect("a pod").state()
     }
 
     #[test]
-    fn a_pod_is_followed_from_its_start_to_its_end() {
+    fn pod_has_a_state_from_start_to_end() {
         let spec = json!({"nodeName": "ip-10-0-0-1.ec2.internal"});
         let ready = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
         let deleted = json!({"deletionTimestamp": "2026-11-21T12:00:00Z"});

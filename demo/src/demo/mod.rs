@@ -1,11 +1,10 @@
-//! The demo: starts a small cluster, sends a notice, shows what happens, and prints the receipt; twice, or once for the
-//! event of a file.
+//! The demo: starts a small cluster, sends a notice, prints the changes and the receipt; twice, or once for the event of a file.
 //!
 //! # Layout
 //! * this file: the story;
-//! * `notice`: what AWS sends, and how a file's event is made to fit;
-//! * `live`: what happens in the cluster, as it happens;
-//! * `receipt`: the receipt for a person to read.
+//! * `notice`: notices of AWS, and the event of a file;
+//! * `live`: changes in the cluster;
+//! * `receipt`: the receipt in words and as a picture.
 
 mod live;
 mod notice;
@@ -28,9 +27,9 @@ use tokio::process::Command;
 use live::Live;
 use notice::Notice;
 
-/// What follows from a drain, pods that start elsewhere and a node that goes, on a machine with much else to do.
+/// Longest time after a drain until replacements run and the node is removed, on a busy machine.
 const SETTLES_WITHIN: Duration = Duration::from_mins(2);
-/// What exit codes say of a program that Ctrl-C ended.
+/// Exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 #[derive(Debug, clap::Args)]
@@ -59,10 +58,10 @@ pub(crate) async fn run(options: DemoOptions) -> ExitCode {
     }
 }
 
-/// Answers whether all went well.
+/// Returns `true` if all drains succeeded.
 async fn play(options: DemoOptions) -> Result<bool, BedError> {
     let begin = Instant::now();
-    // Whatever is wrong with the options is said before anything is started.
+    // Options are checked before anything starts.
     let notices = match &options.event {
         Some(file) => vec![Notice::File(notice::read(file)?)],
         None => vec![Notice::Spot, Notice::Terminate],
@@ -99,12 +98,12 @@ async fn play(options: DemoOptions) -> Result<bool, BedError> {
     Ok(true)
 }
 
-/// The function that is run. It starts in a folder of its own, where a relative path would mean another file.
+/// The function by its absolute path, because its process has another folder.
 fn function(binary: Option<&Path>) -> Result<LambdaOptions, BedError> {
     let options = LambdaOptions::default();
     let named = binary.unwrap_or(&options.binary);
-    let what = format!("find the function at {}, which `make demo` builds", named.display());
-    let binary = named.canonicalize().map_err(BedError::io(what))?;
+    let finding = format!("find the function at {}, which `make demo` builds", named.display());
+    let binary = named.canonicalize().map_err(BedError::io(finding))?;
     Ok(LambdaOptions { binary, ..options })
 }
 
@@ -122,7 +121,7 @@ impl Stage {
         self.kubectl(&["get", "poddisruptionbudgets", "-A"]).await
     }
 
-    /// Prints what kubectl prints.
+    /// Prints a command of kubectl and its output.
     async fn kubectl(&self, arguments: &[&str]) -> Result<(), BedError> {
         println!("\n$ kubectl {}", arguments.join(" "));
         let running = BedError::io("run kubectl");
@@ -131,7 +130,7 @@ impl Stage {
         kubectl.args(arguments).env("KUBECONFIG", kubeconfig).status().await.map(drop).map_err(running)
     }
 
-    /// Sends a notice, tells what happens, and prints the receipt. Answers whether the function did what it is for.
+    /// Sends a notice, prints the changes and the receipt. Returns `true` if the drain succeeded.
     async fn send(&self, notice: Notice) -> Result<bool, BedError> {
         let [first, second, _] = &self.cluster.nodes;
         let node = if matches!(notice, Notice::Terminate) { second } else { first };
@@ -147,17 +146,17 @@ impl Stage {
 
         println!("\n  Seconds since the notice, whose time AWS gives in whole seconds:");
         live.count_from(notice::time(&delivered.event));
-        live.tell("Lambda", "invokes the function");
+        live.print("Lambda", "invokes the function");
         let delivery = live.during(self.lambda.invoke_async(&delivered.event)).await??;
         let Some(receipt) = receipt::last_in(&delivery.last.logs) else {
             show_failure(&delivery);
             return Ok(false);
         };
-        live.tell("Lambda", &format!("has the answer: {}", receipt["ending"].as_str().unwrap_or_default()));
+        live.print("Lambda", &format!("has the answer: {}", receipt["ending"].as_str().unwrap_or_default()));
         if delivery.last.result.is_ok() {
             live.during(self.until_settled(node, &receipt)).await??;
         }
-        self.tell_hooks(&live, node).await?;
+        self.print_hooks(&live, node).await?;
 
         receipt::show(&receipt, &delivered.rule).await?;
         if delivery.last.result.is_err() {
@@ -166,7 +165,7 @@ impl Stage {
         Ok(delivery.last.result.is_ok() && (receipt["ending"] == "drained" || !must_drain))
     }
 
-    /// Waits until all pods run again, and until the node has gone if its instance may go.
+    /// Waits until all pods run again, and until the node is removed if its hook was completed.
     async fn until_settled(&self, node: &TestNode, receipt: &Value) -> Result<(), BedError> {
         let client = self.world.admin();
         if receipt["hook"]["state"] == "completed" {
@@ -180,17 +179,17 @@ impl Stage {
         until_replicas_run(&client).await
     }
 
-    /// Tells how the node's lifecycle hooks ended.
-    async fn tell_hooks(&self, live: &Live, node: &TestNode) -> Result<(), BedError> {
+    /// Prints the results of the node's lifecycle hooks.
+    async fn print_hooks(&self, live: &Live, node: &TestNode) -> Result<(), BedError> {
         let instance = self.world.aws_side().instance(&node.instance_id).await?;
         for action in instance.actions {
-            let what = match (action.result, action.ended_by.as_deref()) {
+            let result = match (action.result, action.ended_by.as_deref()) {
                 (Some(result), Some("call")) => format!("hook {} completed with {result}", action.hook),
                 (Some(result), _) => format!("hook {} timed out: {result}", action.hook),
                 (None, _) => format!("hook {} waits", action.hook),
             };
-            live.tell("Auto Scaling", &what);
-            live.tell("EC2", &format!("instance {} {}", node.instance_id, instance.state));
+            live.print("Auto Scaling", &result);
+            live.print("EC2", &format!("instance {} {}", node.instance_id, instance.state));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What AWS sends: a notice of its own, or the event of a file made to fit the cluster.
+//! Notices of AWS, and the event of a file, adapted to the cluster.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,18 +10,16 @@ use serde_json::{Value, json};
 use spillway_bed::aws::{Aws, Delivered};
 use spillway_bed::{BedError, TestNode};
 
-/// From a spot notice to the end of the instance, as AWS has it.
+/// Time from a spot notice to the end of the instance.
 const SPOT_WINDOW: Duration = Duration::from_mins(2);
-/// AWS' ids have 17 hexadecimal digits, and older ones 8.
+/// Lengths of AWS' instance ids, new and old.
 const ID_LENGTHS: [usize; 2] = [8, 17];
 
-/// What is sent.
 pub(super) enum Notice {
-    /// EC2 takes the spot instance back.
     Spot,
-    /// Auto Scaling terminates the instance, past a hook.
+    /// Termination by Auto Scaling, with a hook.
     Terminate,
-    /// A file's event.
+    /// Event of a file.
     File(Value),
 }
 
@@ -34,7 +32,7 @@ impl Notice {
         }
     }
 
-    /// Has AWS give it. Answers the event as a rule of the template delivers it, if one does.
+    /// Sends the notice. Returns the event as a rule of the template delivers it; `None` if no rule does.
     pub(super) async fn give(self, aws: &Aws, node: &TestNode) -> Result<Option<Delivered>, BedError> {
         let delivered = match self {
             Self::Spot => aws.interrupt(&node.instance_id, SPOT_WINDOW).await?,
@@ -45,7 +43,7 @@ impl Notice {
                     node.instance_id
                 );
                 let mut event = fit(&event, node, Timestamp::now());
-                // A hook must really wait, so that it can be completed.
+                // A real lifecycle action, so that its hook can be completed.
                 if event["detail-type"] == "EC2 Instance-terminate Lifecycle Action"
                     && let Some(real) = aws.terminate(&node.instance_id).await?.first()
                 {
@@ -60,7 +58,7 @@ impl Notice {
     }
 }
 
-/// A file's event. EventBridge carries only events whose detail is an object.
+/// Reads the event of a file. EventBridge accepts only an object as detail.
 pub(super) fn read(file: &Path) -> Result<Value, BedError> {
     let reading = || BedError::io(format!("send {}", file.display()));
     let text = std::fs::read_to_string(file).map_err(reading())?;
@@ -68,7 +66,7 @@ pub(super) fn read(file: &Path) -> Result<Value, BedError> {
     if event["detail"].is_object() { Ok(event) } else { Err(reading()(io::Error::other("its detail is no object"))) }
 }
 
-/// Prints what matters of an event.
+/// Prints the important fields of an event.
 pub(super) fn show(event: &Value) {
     let shown = json!({"detail-type": event["detail-type"], "time": event["time"], "detail": event["detail"]});
     for line in format!("{shown:#}").lines() {
@@ -76,18 +74,18 @@ pub(super) fn show(event: &Value) {
     }
 }
 
-/// When it was given.
+/// Time of an event.
 pub(super) fn time(event: &Value) -> Timestamp {
     event["time"].as_str().and_then(|time| time.parse().ok()).unwrap_or_else(Timestamp::now)
 }
 
-/// A sample's event with the node's instance in place of its own, and with the time of now in place of one that is past.
+/// Replaces the instance of an event by the node's, and a past time by the present.
 fn fit(event: &Value, node: &TestNode, now: Timestamp) -> Value {
     let mut text = event.to_string();
     for id in instance_ids(&text) {
         text = text.replace(&id, &node.instance_id);
     }
-    let mut event: Value = serde_json::from_str(&text).expect("an id took the place of another");
+    let mut event: Value = serde_json::from_str(&text).expect("ids replace ids");
     if event["time"].as_str().and_then(|time| time.parse::<Timestamp>().ok()).is_some_and(|time| time < now) {
         event["time"] = json!(Timestamp::from_second(now.as_second()).unwrap_or(now).to_string());
     }
@@ -108,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_samples_instance_and_its_past_time_become_the_clusters() {
+    fn sample_gets_the_nodes_instance_and_the_present_time() {
         let node = TestNode {
             name: "ip-10-0-0-1.ec2.internal".to_owned(),
             instance_id: "i-0123456789abcdef0".to_owned(),

@@ -1,4 +1,4 @@
-//! The receipt for a person to read: what became of each pod, and a picture of it.
+//! The receipt: a line for each pod, and a picture.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use spillway_bed::setup::cached;
 
 use crate::tools;
 
-/// The last receipt that the function wrote into its log.
+/// Last receipt in a log.
 pub(super) fn last_in(log: &[String]) -> Option<Value> {
     let mut lines = log.iter().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines.find(|line| line.get("receipt").is_some())
 }
 
-/// Prints it, and has `tools/spillway show` draw it, over the picture that an earlier demo made for the same rule.
+/// Prints a receipt, and draws it by `tools/spillway show`. Replaces the rule's picture of an earlier demo.
 pub(super) async fn show(receipt: &Value, rule: &str) -> Result<(), BedError> {
     let text = |field: &str| receipt[field].as_str().unwrap_or_default();
     println!("\n  The receipt: {}: {}", text("ending"), text("reason"));
@@ -28,12 +28,12 @@ pub(super) async fn show(receipt: &Value, rule: &str) -> Result<(), BedError> {
 
 fn picture(rule: &str) -> Result<PathBuf, BedError> {
     let file = cached(&format!("demo/{rule}.html"));
-    let folder = file.parent().expect("it is in a folder");
+    let folder = file.parent().expect("a file has a folder");
     std::fs::create_dir_all(folder).map_err(BedError::io(format!("make {}", folder.display())))?;
     Ok(file)
 }
 
-/// A line for each pod, in the order in which they went.
+/// A line for each pod, in the order of their ends.
 fn pods(receipt: &Value) -> Vec<String> {
     let mut pods: Vec<&Value> = receipt["pods"].as_array().into_iter().flatten().collect();
     pods.sort_by_key(|pod| pod["gone_ms"].as_u64().unwrap_or(u64::MAX));
@@ -58,14 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_receipt_is_shown_a_line_for_each_pod_in_the_order_in_which_they_went() {
+    fn last_receipt_has_a_line_for_each_pod_in_order() {
         let receipt = json!({"receipt": 2, "pods": [
             {"pod": "shop/d", "fate": "stayed", "why": "a DaemonSet's pod"},
             {"pod": "shop/b", "fate": "clamped", "gone_ms": 41_880, "grace_s": 30, "given_s": 17},
             {"pod": "shop/a", "fate": "clean", "gone_ms": 9_120, "grace_s": 30, "blocked_by": "web"},
         ]});
         let log = [json!({"receipt": 1}).to_string(), receipt.to_string(), json!({"metrics": true}).to_string()];
-        let found = last_in(&log).expect("it is there");
+        let found = last_in(&log).expect("a receipt");
         let lines: Vec<String> =
             pods(&found).iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(
