@@ -46,13 +46,13 @@ async fn evict(program: &Path, work: Value, pods: usize) -> Result<Usage, BedErr
     child.stdout.take().expect("stdout is piped").read_to_end(&mut output).await.map_err(running())?;
     let answers: Value = serde_json::from_slice(&output).unwrap_or_default();
     if answers != json!({"201": pods}) {
-        let seen = String::from_utf8_lossy(&output).into_owned();
-        return Err(BedError::NotMeasured { wanted: format!("{pods} evictions"), seen });
+        let found = String::from_utf8_lossy(&output).into_owned();
+        return Err(BedError::NotMeasured { wanted: format!("{pods} evictions"), seen: found });
     }
     Ok(usage)
 }
 
-/// An eviction as the function requests it: with the pod's own grace and its UID.
+/// Eviction as the function requests it: with the pod's own grace and its UID.
 fn eviction(pod: &Pod) -> Value {
     let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
     let body = json!({

@@ -13,7 +13,7 @@ use crate::case::Case;
 /// Seconds from the spot notice to the end of the instance.
 pub(crate) const SPOT_WINDOW_S: f64 = 120.0;
 
-/// One drain of all nodes of a case, as observed from outside.
+/// Observation of a drain of all nodes of a case.
 #[derive(Debug, Default)]
 pub(crate) struct Drained {
     /// Requests since the notice, in the order in which the API server received them.
@@ -57,9 +57,8 @@ pub(crate) struct Figures {
     /// Calls by action. Throttled calls count.
     pub(crate) calls: BTreeMap<String, usize>,
     pub(crate) throttled_calls: usize,
-    /// Of all processes.
     pub(crate) processor_s: f64,
-    /// Of the largest process, in bytes.
+    /// Bytes of the largest process.
     pub(crate) peak_memory: u64,
     pub(crate) failed: usize,
 }

@@ -26,7 +26,7 @@ pub(crate) fn in_words() -> String {
     format!("{cores} cores ({processor}), {memory:.1} GiB of memory, {system} {architecture}")
 }
 
-/// Whether the machine was quiet, by the shares that others used before and after.
+/// Judges the noise by the shares that others used before and after.
 pub(crate) fn quiet_in_words(busy: &[f64]) -> String {
     let shares = busy.iter().map(|busy| format!("{:.0} %", busy * 100.0)).collect::<Vec<_>>().join(" and ");
     let quiet = if busy.iter().copied().fold(0.0, f64::max) <= QUIET { "quiet" } else { "**not quiet**" };

@@ -1,13 +1,13 @@
 //! `spillway-bench`: measures the drain function on the test bed, and writes docs/contributing/measured/bench.md.
 //!
 //! # Layout
-//! * this file: what is measured, in which order; [`case`]: the cases and tools;
-//! * [`fixture`]: a world, its nodes and pods, and the observation of a drain; [`function`], [`nth`], [`baseline`]: one drain
-//!   by each tool; [`starts`]: size, start and first cordon of a build;
-//! * [`figures`], [`results`], [`requirements`], [`page`]: what follows from a drain, from all drains, and its page (pure);
-//!   [`statistics`], [`machine`], [`circumstances`] serve them.
+//! * this file: order of the measurements; [`case`]: cases and tools;
+//! * [`fixture`]: a world with nodes and pods, and the observation of a drain; [`function`], [`nth`], [`baseline`]: a drain by
+//!   each tool; [`starts`]: size, start and first cordon of a build;
+//! * [`figures`], [`results`], [`requirements`], [`page`]: figures of a drain, of all drains, and the page (pure);
+//!   [`statistics`], [`machine`], [`circumstances`]: helpers.
 //!
-//! The crate in `baseline/` has the programs that the function is compared with, built as the function is.
+//! The crate in `baseline/` has the programs for comparison, built as the function is.
 
 mod baseline;
 mod case;
@@ -88,7 +88,6 @@ struct Programs {
     nth: Option<PathBuf>,
     /// A function that is `lambda_runtime` alone.
     empty: PathBuf,
-    /// The bare loop of evictions.
     baseline: PathBuf,
 }
 
@@ -119,7 +118,6 @@ impl Programs {
         Tool::ALL.into_iter().filter(|tool| self.of(*tool).is_some()).collect()
     }
 
-    /// The builds of the drain function.
     fn functions(&self) -> impl Iterator<Item = (Tool, &Path)> {
         [Tool::Spillway, Tool::Before].into_iter().filter_map(|tool| Some((tool, self.of(tool)?)))
     }
@@ -270,7 +268,7 @@ fn command(options: &Options) -> String {
     command
 }
 
-/// The absolute path of a program that is there.
+/// Absolute path of a program.
 fn exists(program: impl AsRef<Path>) -> Result<PathBuf, BedError> {
     let program = program.as_ref();
     program.canonicalize().map_err(BedError::io(format!("find {}", program.display())))

@@ -97,7 +97,7 @@ fn lines(case: Case) -> Vec<Line> {
     lines
 }
 
-/// One column for each tool that drained the case.
+/// Table of a case, with a column for each tool.
 fn of_case(results: &Results, case: Case) -> String {
     let figures = |tool: Tool| results.of(case, tool).map(|run| &run.figures).collect::<Vec<_>>();
     let columns = Tool::ALL.map(|tool| (tool, figures(tool)));
@@ -204,7 +204,7 @@ fn how() -> String {
         `GOGC=500`; kwok, controllers and scheduler run with `nice -n 10`. Both help a tool whose requests come in a burst, as\n  \
         Spillway's do. `deploy/optional/flow-control.yaml` is not applied.\n\
         * **AWS**: moto. EC2 has two buckets of `DescribeInstances` for each tool: 50 calls at once and 10 a second by ids\n  \
-        alone, 100 and 20 with a filter. Nobody has tried on AWS that both serve one id. EKS answers ten `DescribeCluster` a\n  \
+        alone, 100 and 20 with a filter. On AWS it is not verified that both serve one id. EKS answers ten `DescribeCluster` a\n  \
         second, Parameter Store 40 reads. In a case of several nodes each node is as large as a kubelet's. Lambda's queue\n  \
         retries as on AWS (`EXECUTIONS=10` allows the function so many at a time). The function is cold for each notice, after\n  \
         one self-test. It has the machine's processors; on Lambda it has 256/1769 of one. Lambda's own part of a start, and\n  \

@@ -29,7 +29,7 @@ pub(crate) struct Results {
     pub(crate) beside: Vec<Beside>,
 }
 
-/// One drain of one case by one tool. The drains of a round follow one another.
+/// Drain of a case by a tool. The drains of a round follow each other.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) case: Case,

@@ -19,11 +19,11 @@ use crate::function::Function;
 pub(crate) struct Size {
     pub(crate) tool: Tool,
     pub(crate) binary: u64,
-    /// Of a zip archive with nothing else in it.
+    /// Bytes of a zip archive with this file alone.
     pub(crate) zipped: u64,
 }
 
-/// One turn of starts, from the execution of a binary to its first poll of the Runtime API, in milliseconds.
+/// A turn of starts, from the execution of a binary to its first poll of the Runtime API, in milliseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "the raw results name their unit")]
 pub(crate) struct Starts {
@@ -123,8 +123,8 @@ impl Claims {
         let warm = function.drain(fixture, &second).await?;
         fixture.clear().await?;
         let ms = |cordon: Option<f64>| {
-            let seen = "no cordon".to_owned();
-            let missing = BedError::NotMeasured { wanted: "an empty node's drain".to_owned(), seen };
+            let (wanted, found) = ("an empty node's drain".to_owned(), "no cordon".to_owned());
+            let missing = BedError::NotMeasured { wanted, seen: found };
             cordon.map(|seconds| seconds * 1e3).ok_or(missing)
         };
         let (ec2, eks) = (warm.calls_of("DescribeInstances"), warm.calls_of("DescribeCluster"));

@@ -8,7 +8,7 @@ pub(crate) const FEWEST: usize = 6;
 pub(crate) enum Verdict {
     Met,
     Missed,
-    /// Not measured, fewer than [`FEWEST`] rounds, or the limit lies within the confidence interval.
+    /// No measurement, fewer than [`FEWEST`] rounds, or a limit within the confidence interval.
     Undecided,
 }
 

@@ -1,7 +1,5 @@
-//! The baseline of a drain: posts evictions over one HTTP/2 connection, all at once and again where the API server has too many,
-//! and nothing else.
-//!
-//! No product code is in it and no Kubernetes library: what it needs is handed in ready made.
+//! Baseline of a drain: posts evictions over one HTTP/2 connection, all at once and again after a 429. It has no product code and no
+//! Kubernetes library.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -25,12 +23,12 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tower::ServiceExt as _;
 
-/// What the API server says in the `Retry-After` of a request that finds its queues full.
+/// `Retry-After` of the API server when its queues are full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What it reads from stdin.
+/// Input on stdin.
 #[derive(Debug, Deserialize)]
 struct Work {
     endpoint: String,
@@ -65,7 +63,7 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// One connection, ready for its first request.
+/// Opens the connection.
 async fn connect(work: &Work) -> Result<SendRequest<Full<Bytes>>, Failure> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(work.ca.as_bytes()) {

@@ -1,4 +1,4 @@
-//! The least that Lambda's runtime for Rust can be: what a start costs before the function's own part.
+//! Smallest function with Lambda's runtime for Rust: the cost of a start without the product.
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
