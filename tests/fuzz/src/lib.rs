@@ -1,11 +1,10 @@
-//! Fuzzing of what others write: for each parser a target, which says what must hold of whatever it is given.
+//! Fuzzing of parsers of untrusted input.
 //!
-//! * `targets`: a file for each
-//! * `seeds`: sound input to begin with
-//! * `spoil`: how sound input is spoilt
+//! * `targets`: a parser and its laws in each file
+//! * `seeds`: valid input
+//! * `spoil`: random changes of valid input
 //!
-//! `cargo test` gives each target its seeds, some spoilt ones, and what once went wrong (`regressions`); `make fuzz` draws inputs by
-//! what the code did with those before (`bin/guided.rs`).
+//! `cargo test` examines seeds, spoilt seeds and `regressions`; `make fuzz` draws inputs by coverage (`bin/guided.rs`).
 
 mod seeds;
 mod spoil;
@@ -19,16 +18,14 @@ use serde_json::Value;
 
 pub use targets::TARGETS;
 
-/// A parser, and what must hold of it.
+/// A parser and its laws.
 #[derive(Debug)]
 pub struct Target {
-    /// The name of its file in `targets`.
+    /// Name of its file in `targets`.
     pub name: &'static str,
-    /// What it takes: JSON is spoilt in its structure as well.
     form: Form,
-    /// Sound input.
     seeds: fn() -> Vec<String>,
-    /// Gives it an input, and panics if something does not hold.
+    /// Panics if an input breaks a law.
     pub examine: fn(&[u8]),
 }
 
@@ -38,7 +35,7 @@ enum Form {
     Text,
 }
 
-/// What spoils the input of a target.
+/// Random changes of a target's input.
 #[derive(Debug)]
 pub struct Spoiler {
     form: Form,
@@ -46,13 +43,11 @@ pub struct Spoiler {
 }
 
 impl Target {
-    /// The target of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         TARGETS.iter().find(|target| target.name == name)
     }
 
-    /// What spoils its input.
     #[must_use]
     pub fn spoiler(&self) -> Spoiler {
         let donors = match self.form {
@@ -62,7 +57,7 @@ impl Target {
         Spoiler { form: self.form, donors }
     }
 
-    /// Writes what libFuzzer begins with: a folder of seeds, and a dictionary of the words in them.
+    /// Writes the first corpus of libFuzzer, and a dictionary of its words.
     pub fn write_seeds(&self, corpus: &Path, dictionary: &Path) -> std::io::Result<()> {
         let seeds = (self.seeds)();
         for (n, seed) in seeds.iter().enumerate() {
@@ -75,13 +70,13 @@ impl Target {
 }
 
 impl Spoiler {
-    /// JSON with other JSON in it, if the input is JSON and is to be.
+    /// Changes the structure of JSON; `None` for other input.
     pub fn structure(&self, input: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
         (self.form == Form::Json).then(|| spoil::structure(input, &self.donors, random))?
     }
 }
 
-/// The words of a text that a dictionary of libFuzzer's takes as they are.
+/// Words that need no escapes in a dictionary of libFuzzer.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.:/ ".contains(c));
     parts.map(str::trim).filter(|word| (2..=40).contains(&word.len()))
@@ -91,24 +86,22 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    /// How many spoilt inputs each target gets.
+    /// Spoilt inputs of each target, by structure and by bytes.
     const SPOILT: usize = 4_000;
 
-    /// What once went wrong there, as files.
     fn regressions(target: &Target) -> Vec<Vec<u8>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(target.name);
         let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
         files.map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect()
     }
 
-    /// One after another: what a template takes is measured for the whole process.
+    /// Sequential, because the memory of a template is measured for the whole process.
     #[test]
-    fn what_must_hold_does_of_seeds_of_spoilt_ones_and_of_what_once_went_wrong() {
+    fn seeds_spoilt_seeds_and_regressions_obey_the_laws() {
         for target in &TARGETS {
             let examine = |input: &[u8]| {
-                let shown = String::from_utf8_lossy(input).into_owned();
-                let held = std::panic::catch_unwind(|| (target.examine)(input));
-                assert!(held.is_ok(), "{}: {shown}", target.name);
+                let result = std::panic::catch_unwind(|| (target.examine)(input));
+                assert!(result.is_ok(), "{}: {}", target.name, String::from_utf8_lossy(input));
             };
             let (seeds, spoiler) = ((target.seeds)(), target.spoiler());
             for input in seeds.iter().map(|seed| seed.clone().into_bytes()).chain(regressions(target)) {
@@ -116,9 +109,9 @@ mod tests {
             }
             let mut random = Rng::with_seed(1);
             for seed in seeds.iter().cycle().take(SPOILT) {
-                let otherwise = spoiler.structure(seed.as_bytes(), &mut random);
-                examine(&otherwise.unwrap_or_else(|| seed.clone().into_bytes()));
-                examine(&spoil::bytes(seed.as_bytes(), &mut random));
+                let seed = seed.as_bytes();
+                examine(&spoiler.structure(seed, &mut random).unwrap_or_else(|| seed.to_vec()));
+                examine(&spoil::bytes(seed, &mut random));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Sound input: the samples of events, what the documents show, the templates whose result is recorded.
+//! Valid input: samples of events, JSON of pages, recorded templates.
 
 use std::path::{Path, PathBuf};
 
@@ -12,26 +12,24 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The JSON files of a folder, by their names.
+/// Reads the files of a folder, by name.
 fn files(folder: &str) -> Vec<String> {
     let folder = path(folder);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("it was just listed").path()).collect();
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a listed file").path()).collect();
     paths.sort();
     paths.iter().map(|path| read(path)).collect()
 }
 
-/// The events that the documents, the demo and the tests share.
 pub(crate) fn events() -> Vec<String> {
     files("events")
 }
 
-/// Those events, as data.
 pub(crate) fn events_as_values() -> Vec<Value> {
-    events().iter().map(|event| serde_json::from_str(event).expect("it is JSON")).collect()
+    events().iter().map(|event| serde_json::from_str(event).expect("valid JSON")).collect()
 }
 
-/// The JSON that a page shows.
+/// JSON blocks of a page.
 pub(crate) fn shown_by(page: &str) -> Vec<String> {
     let text = read(&path(page));
     text.split("```json\n").skip(1).filter_map(|block| block.split("```").next()).map(str::to_owned).collect()
@@ -39,7 +37,7 @@ pub(crate) fn shown_by(page: &str) -> Vec<String> {
 
 /// Data and templates of the recordings of Go's text/template.
 pub(crate) fn recorded() -> (Value, Vec<String>) {
-    let parse = |text: &String| serde_json::from_str::<Value>(text).expect("it is JSON");
+    let parse = |text: &String| serde_json::from_str::<Value>(text).expect("valid JSON");
     let recordings: Vec<Value> = files("crates/gotemplate/tests/recorded").iter().map(parse).collect();
     let data = recordings.iter().find(|recording| recording.is_object()).expect("the data of the recordings");
     let cases = recordings.iter().filter_map(Value::as_array).flatten();

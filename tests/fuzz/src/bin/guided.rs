@@ -1,4 +1,4 @@
-//! A target under libFuzzer, which draws inputs by what the code did with those before. `scripts/fuzz` builds and runs it.
+//! A target under libFuzzer, which draws inputs by coverage. `scripts/fuzz` builds and runs it.
 #![no_main]
 
 use std::path::PathBuf;
@@ -11,15 +11,15 @@ use spillway_fuzz::{Spoiler, TARGETS, Target};
 static TARGET: LazyLock<&Target> = LazyLock::new(|| {
     let name = variable("SPILLWAY_FUZZ_TARGET");
     let names = TARGETS.each_ref().map(|target| target.name);
-    Target::named(&name).unwrap_or_else(|| panic!("there is no target {name:?}: there are {names:?}"))
+    Target::named(&name).unwrap_or_else(|| panic!("unknown target {name:?}, known targets: {names:?}"))
 });
 static SPOILER: LazyLock<Spoiler> = LazyLock::new(|| TARGET.spoiler());
 
 fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: start this by scripts/fuzz"))
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; start this by scripts/fuzz"))
 }
 
-/// libFuzzer reads its corpus and its dictionary right after this.
+/// Writes corpus and dictionary, which libFuzzer reads next.
 fn begin() {
     let [corpus, dictionary] =
         ["SPILLWAY_FUZZ_CORPUS", "SPILLWAY_FUZZ_DICTIONARY"].map(|name| PathBuf::from(variable(name)));

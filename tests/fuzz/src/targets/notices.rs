@@ -1,5 +1,4 @@
-//! Events, as Lambda hands them over: no instance comes out of one that it does not name, and what is handed on to a later
-//! invocation means the same there.
+//! Events from Lambda: a notice has an instance of its event, and means the same in a later invocation.
 
 use serde_json::Value;
 use spillway_notice::continued::{self, History};
@@ -19,23 +18,23 @@ pub(super) const TARGET: Target = Target {
     },
 };
 
-/// Reads an event, and holds what comes of it against the event.
+/// Reads an event, and compares the result with the event.
 pub(super) fn examine(event: &Value) {
     match read(event.clone(), &home()) {
         Ok(Incoming::Notice { notice, history }) => {
-            assert!(names(event, notice.instance.as_str()), "it does not name {}", notice.instance);
-            assert_eq!(again(&history), Ok(notice), "handed on, it means something else");
+            assert!(names(event, notice.instance.as_str()), "the event has no {}", notice.instance);
+            assert_eq!(read_again(&history), Ok(notice), "its continuation has another meaning");
         }
         Ok(Incoming::UndoCheck { notice, check }) => {
-            assert!(names(event, notice.instance.as_str()), "it does not name {}", notice.instance);
+            assert!(names(event, notice.instance.as_str()), "the event has no {}", notice.instance);
             examine_check(&notice, &check.next());
         }
         Ok(Incoming::MaintenanceLookup) => assert_eq!(event.as_object().map(serde_json::Map::len), Some(1)),
         Ok(Incoming::Several(several)) => examine_several(event, &several),
         Ok(Incoming::Unhandled { why, .. }) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
         Err(NoticeError::Field { path, why }) => {
-            assert!(!path.is_empty() && !why.is_empty(), "no place, or no reason");
-            assert!(path.len() + why.len() < 2_000, "what is said of it is long: at {path}: {why}");
+            assert!(!path.is_empty() && !why.is_empty(), "no path, or no reason");
+            assert!(path.len() + why.len() < 2_000, "a long error: at {path}: {why}");
         }
         Err(NoticeError::Foreign { from, .. }) => assert!(from.len() < 1_000, "{from}"),
         Err(NoticeError::NotAnEvent(payload)) => assert!(payload.len() < 1_000, "{payload}"),
@@ -46,48 +45,48 @@ fn home() -> Home {
     Home { account: "123456789012".to_owned(), region: "us-east-1".to_owned() }
 }
 
-/// What the invocation is told that a drain is handed on to.
-fn again(history: &History) -> Result<Notice, NoticeError> {
-    let event = serde_json::from_str(&payload(continued::KEY, history)).expect("what we write is JSON");
+/// Reads the continuation of a history.
+fn read_again(history: &History) -> Result<Notice, NoticeError> {
+    let event = serde_json::from_str(&payload(continued::KEY, history)).expect("a payload is JSON");
     match read(event, &home())? {
         Incoming::Notice { notice, history: later } => {
             assert_eq!(later.earlier, history.earlier);
             Ok(notice)
         }
-        other => panic!("it comes back as {other:?}"),
+        other => panic!("read as {other:?}"),
     }
 }
 
-/// The next check is about the same notice.
+/// Compares the next undo check with its notice.
 fn examine_check(of: &Notice, next: &UndoCheck) {
-    let event = serde_json::from_str(&payload(undo_check::KEY, next)).expect("what we write is JSON");
+    let event = serde_json::from_str(&payload(undo_check::KEY, next)).expect("a payload is JSON");
     match read(event, &home()) {
         Ok(Incoming::UndoCheck { notice, check }) => assert_eq!((&notice, check.number), (of, next.number)),
-        other => panic!("it comes back as {other:?}"),
+        other => panic!("read as {other:?}"),
     }
 }
 
-/// None of the affected instances is missing, and each comes back as itself, or as what is wrong with it.
+/// Compares an event of several instances with their continuations.
 fn examine_several(event: &Value, several: &Several) {
     let Instances::Named(named) = &several.instances else { return };
-    assert!(named.len() > 1, "it is several");
+    assert!(named.len() > 1, "one instance is several");
     let mut affected = affected(&event["detail"]["affectedEntities"]).filter(|id| InstanceId::parse(id).is_some());
-    assert!(affected.all(|id| named.contains_key(id)), "one of {event} is not in {named:?}");
+    assert!(affected.all(|id| named.contains_key(id)), "an instance of {event} is not in {named:?}");
     for (name, entry) in named.iter().take(3) {
-        assert!(names(event, name), "it does not name {name}");
-        match (again(&several.history.for_entry(name, entry)), InstanceId::parse(name)) {
+        assert!(names(event, name), "the event has no {name}");
+        match (read_again(&several.history.for_entry(name, entry)), InstanceId::parse(name)) {
             (Ok(notice), Some(instance)) => {
                 assert_eq!(notice.instance, instance);
                 let is_over = entry["status"] == "RESOLVED";
                 assert_eq!(notice.kind, if is_over { Kind::MaintenanceOver } else { several.kind });
             }
             (Err(error), None) => assert!(error.to_string().contains("instance"), "{error}"),
-            (other, _) => panic!("{name} comes back as {other:?}"),
+            (other, _) => panic!("{name} is read as {other:?}"),
         }
     }
 }
 
-/// Whether an event names an instance where a notice of its kind does.
+/// Returns `true` if an event has an instance in the field of its kind.
 fn names(event: &Value, instance: &str) -> bool {
     let own = [continued::KEY, undo_check::KEY].into_iter().find_map(|key| event.get(key));
     if let Some(own) = own {
@@ -102,7 +101,7 @@ fn names(event: &Value, instance: &str) -> bool {
     }
 }
 
-/// What stands last in each value of a list of AWS Health's.
+/// Last parts of the values of AWS Health's list.
 fn affected(entities: &Value) -> impl Iterator<Item = &str> {
     let values = entities.as_array().into_iter().flatten().filter_map(|entity| entity["entityValue"].as_str());
     values.filter_map(|value| value.rsplit('/').next())

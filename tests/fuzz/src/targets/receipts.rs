@@ -1,4 +1,4 @@
-//! Receipts, which another version may have written: what is understood of one is written as it was read, and stays below a length.
+//! Receipts, perhaps of another version: written as they were read, and shortened below a length.
 
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -16,13 +16,13 @@ pub(super) const TARGET: Target = Target {
         let events = seeds::events_as_values();
         let earlier = events.iter().find_map(|event| event.get(continued::KEY)?.get("earlier"));
         let mut continued = receipts[0].clone();
-        continued["earlier"] = earlier.expect("a continuation has it").clone();
+        continued["earlier"] = earlier.expect("a continuation has earlier invocations").clone();
         receipts.push(continued);
         receipts.iter().map(Value::to_string).collect()
     },
     examine: |input| {
         let Ok(read) = serde_json::from_slice::<Document<'_>>(input) else { return };
-        let again: Document<'_> = serde_json::from_str(&read.json()).expect("what we write we read");
+        let again: Document<'_> = serde_json::from_str(&read.json()).expect("a written receipt is valid");
         assert_eq!(again, read);
         let records: Vec<_> = read.receipt.records().cloned().collect();
         assert_eq!(Counts::of(&records, &[]).lost, read.receipt.count(Fate::Lost));
@@ -31,7 +31,7 @@ pub(super) const TARGET: Target = Target {
     },
 };
 
-/// One that is to be shorter by so much is, or has no pods; and nobody forgets how many there were.
+/// Asserts that a shortened receipt is short enough or has no pods, and counts all pods.
 fn shorten(receipt: Receipt) {
     let whole = Receipt { pods_cut: None, ..receipt };
     let length = |written: &Receipt| serde_json::to_string(written).expect("plain data").len();
@@ -39,7 +39,7 @@ fn shorten(receipt: Receipt) {
     for bytes in pods.take(3).chain([length(&whole) / 2]) {
         let mut cut = whole.clone();
         cut.shorten(bytes);
-        assert!(cut.pods.is_empty() || length(&cut) <= length(&whole) - bytes, "it is no shorter by {bytes}");
-        assert_eq!(cut.pods.len() + cut.pods_cut.unwrap_or(0), whole.pods.len(), "a pod is gone and not counted");
+        assert!(cut.pods.is_empty() || length(&cut) <= length(&whole) - bytes, "not shorter by {bytes}");
+        assert_eq!(cut.pods.len() + cut.pods_cut.unwrap_or(0), whole.pods.len(), "a missing pod is not counted");
     }
 }

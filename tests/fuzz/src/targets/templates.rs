@@ -1,4 +1,4 @@
-//! Go templates: one that is refused is told with its place, and whatever one says, it takes no more memory than a message may.
+//! Go templates: errors have a place, and memory is bounded.
 
 use std::sync::LazyLock;
 
@@ -11,9 +11,9 @@ use crate::{Form, Target, seeds};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Nothing that a template says takes more memory, says `crates/gotemplate/tests/memory.rs`.
+/// Same bound as in `crates/gotemplate/tests/memory.rs`.
 const MOST_MEMORY: usize = 64 << 20;
-/// No message is longer, says the library's page.
+/// Bound of a message in the library's README.
 const LONGEST: usize = 1 << 20;
 
 static DATA: LazyLock<Value> = LazyLock::new(|| seeds::recorded().0);
@@ -32,7 +32,7 @@ pub(super) const TARGET: Target = Target {
             Err(error) => Err((error.line, error.column, error.message)),
         };
         let taken = ALLOCATOR.peak_usage().saturating_sub(before);
-        assert!(taken <= MOST_MEMORY, "it took {taken} bytes");
+        assert!(taken <= MOST_MEMORY, "{taken} bytes of memory");
         match rendered {
             Ok(message) => assert!(message.len() <= LONGEST, "a message of {} bytes", message.len()),
             Err((line, column, why)) => {
@@ -42,7 +42,7 @@ pub(super) const TARGET: Target = Target {
     },
 };
 
-/// Whether a text has such a line, with such a column or an end right before it.
+/// Returns `true` if a text has this line and column; a column may be one after the end.
 fn is_place(text: &str, line: usize, column: usize) -> bool {
     let Some(found) = text.split('\n').nth(line.wrapping_sub(1)) else { return false };
     (1..=found.chars().count() + 1).contains(&column)

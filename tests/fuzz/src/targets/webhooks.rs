@@ -1,11 +1,11 @@
-//! The webhook's document: what is wrong with one is told without its secrets, and what is right makes messages.
+//! Documents of webhooks: errors contain no secret, and valid documents make messages.
 
 use serde_json::{Value, json};
 use spillway_announce::preview::Preview;
 
 use crate::{Form, Target, seeds};
 
-/// What each text has that may be a secret.
+/// Mark in each text that may be a secret.
 const SECRET: &str = "\u{1f92b}hush";
 
 pub(super) const TARGET: Target = Target {
@@ -34,7 +34,7 @@ pub(super) const TARGET: Target = Target {
     },
 };
 
-/// The document with a secret in each text but the template, which its error quotes.
+/// Adds the mark to each text except the template, which errors quote.
 fn with_secrets(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(text + SECRET),
