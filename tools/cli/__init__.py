@@ -1,10 +1,4 @@
-"""Parts that all subcommands share.
-
-* `main`: the subcommands, and the one way in which each of them ends; `options`: the options that several have;
-* `process`: other programs; `aws`: the AWS CLI; `stack`: the deployed stack;
-* `files`: the project's files that the tools read; `times`: times as a person types them; `table`: aligned columns;
-* `completion`: a script for the shell.
-"""
+"""Parts that all subcommands share. Start with main.py."""
 
 from __future__ import annotations
 

@@ -1,5 +1,1 @@
-"""Events of the failure queue: what they are, and which may be sent again.
-
-* `command`: the options, the table, the requests to AWS;
-* `event`: one message of the queue as plain data, in both forms. Pure.
-"""
+"""Events of the failure queue, and the way back to the function."""

@@ -139,18 +139,14 @@ def of_unknown(one: Unknown) -> Line:
     return Line(shown(one.name, one.value, meant, one.of_extra_env), Answer(Verdict.UNKNOWN, why))
 
 
-def line(
-    value: str, answer: Answer, found: dict[str, str], template: dict[str, Parameter], names: tuple[str, ...] = ()
-) -> Line:
+def line(value: str, answer: Answer, found: dict[str, str], template: dict[str, Parameter], names: tuple[str, ...] = ()) -> Line:
     """Line of the report. A parameter that the template refuses changes the verdict."""
     its = {name: found[name] for name in names or answer.parameters if name in found}
     parameters = tuple(setting(name, text, LONGEST_PARAMETER) for name, text in its.items())
     if not its and len(answer.parameters) == 1 and answer.parameters[0] in LISTS:
         parameters = (f"{answer.parameters[0]} (default)",)
     if why := refusals(its, template):
-        answer = Answer(
-            Verdict.NOT_IN_THIS_VERSION, f"template.yaml {why}. {answer.why}", answer.parameters, answer.commands
-        )
+        answer = Answer(Verdict.NOT_IN_THIS_VERSION, f"template.yaml {why}. {answer.why}", answer.parameters, answer.commands)
     return Line(value, answer, parameters)
 
 
@@ -170,9 +166,7 @@ def shown(name: str, value: Any, key: str | None, of_extra_env: bool = False) ->
     where = f"extraEnv {name}" if of_extra_env else name
     # Of a variable that is not NTH's nobody here knows what it holds.
     secret = key in SECRET or (of_extra_env and key not in CHART and key not in VARIABLES)
-    return (
-        f"{where}: {HIDDEN if secret and value and not isinstance(value, dict) else cut(written(value), LONGEST_VALUE)}"
-    )
+    return f"{where}: {HIDDEN if secret and value and not isinstance(value, dict) else cut(written(value), LONGEST_VALUE)}"
 
 
 def setting(name: str, value: str, longest: int) -> str:
@@ -202,14 +196,8 @@ def render(conversion: Conversion, width: int, everything: bool = False) -> str:
         for answer in dict.fromkeys(one.answer for one in lines):
             for one in (one for one in lines if one.answer == answer):
                 out += entry(one, width)
-            out += textwrap.wrap(
-                answer.why,
-                width,
-                initial_indent=" " * 6,
-                subsequent_indent=" " * 6,
-                break_on_hyphens=False,
-                break_long_words=False,
-            )
+            indent = " " * 6
+            out += textwrap.wrap(answer.why, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
             # Not wrapped, so that they can be copied.
             out += [f"      $ {command}" for command in answer.commands]
     return "\n".join(out) + "\n"

@@ -152,18 +152,18 @@ def _blocked(pod: Pod, drain: Drain) -> tuple[int, int]:
 
 
 def _common_zero(nodes: list[Node]) -> datetime | None:
-    times = [drain.time for node in nodes for drain in node.drains if drain.time]
-    if not times:
+    """The first notice, unless the drains lie far apart."""
+    spans = [_span(node) for node in nodes if any(drain.time for drain in node.drains)]
+    if not spans:
         return None
-    ends = [drain.time + timedelta(milliseconds=drain.over_ms) for node in nodes for drain in node.drains if drain.time]
-    longest = max((_length(node) for node in nodes), default=timedelta())
-    return min(times) if max(ends) - min(times) <= longest * FAR_APART else None
+    first, last = min(begin for begin, _ in spans), max(end for _, end in spans)
+    return first if last - first <= max(end - begin for begin, end in spans) * FAR_APART else None
 
 
-def _length(node: Node) -> timedelta:
-    of_a_time = [drain for drain in node.drains if drain.time]
-    ends = [drain.time + timedelta(milliseconds=drain.over_ms) for drain in of_a_time if drain.time]
-    return max(ends) - min(drain.time for drain in of_a_time if drain.time) if ends else timedelta()
+def _span(node: Node) -> tuple[datetime, datetime]:
+    """First notice and last end."""
+    timed = [(drain.time, drain.over_ms) for drain in node.drains if drain.time]
+    return min(time for time, _ in timed), max(time + timedelta(milliseconds=over_ms) for time, over_ms in timed)
 
 
 def _worst_first(node: Node) -> tuple[int, int, float]:

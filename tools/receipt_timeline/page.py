@@ -167,23 +167,18 @@ def _pod(pod: Pod, drain: Drain, scale: Scale, is_short: bool) -> Element:
 def _legend(drain: Drain) -> Element:
     example, leaving = Scale(0, 100), drain.leaving
     are_timed = any(is_timed(pod) for pod in leaving)
+    bar_of = {name: span(example, 5, 95, name) for name in ("leaving clean", "unknown clean")}
+    wide = {name: span(example, 5, 95, name, y=3 if name in ("asked", "blocked") else 2, height=12 if name in ("asked", "blocked") else 14)
+            for name in ("asked", "blocked", "grace", "missing")}  # fmt: skip
     keys = [
         (True, upright(example, 50, "claimed"), "node claimed, drain over"),
         (are_timed, line(example, 5, 95, "waiting"), "waiting for its turn"),
-        (are_timed, span(example, 5, 95, "asked", y=3, height=12), "eviction requested"),
-        (any(pod.refusals for pod in leaving), span(example, 5, 95, "blocked", y=3, height=12), "blocked by a budget (PDB)"),
-        (are_timed, span(example, 5, 95, "leaving clean"), "shutting down"),
-        (are_timed, span(example, 5, 95, "grace", y=2, height=14), "the grace it was given"),
-        (
-            any(pod.given_s for pod in leaving),
-            span(example, 5, 95, "missing", y=2, height=14),
-            "what it asks for beyond",
-        ),
-        (
-            not all(is_timed(pod) for pod in leaving),
-            span(example, 5, 95, "unknown clean"),
-            "until its end: no more is known",
-        ),
+        (are_timed, wide["asked"], "eviction requested"),
+        (any(pod.refusals for pod in leaving), wide["blocked"], "blocked by a budget (PDB)"),
+        (are_timed, bar_of["leaving clean"], "shutting down"),
+        (are_timed, wide["grace"], "the grace it was given"),
+        (any(pod.given_s for pod in leaving), wide["missing"], "what it asks for beyond"),
+        (not all(is_timed(pod) for pod in leaving), bar_of["unknown clean"], "until its end: no more is known"),
         (any(pod.fate is Fate.UNCONFIRMED for pod in leaving), line(example, 5, 95, "unsure"), "nobody knows"),
         (drain.limit_ms is not None, upright(example, 50, "limit"), lanes.limit_in_words(drain)),
     ]
