@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser
 from importlib import import_module
 
-from . import COULD_NOT_LOOK, FINDING, FINE, Failed, Found, completion, files, printable
+from . import COULD_NOT_LOOK, FINDING, FINE, Failed, Found, files, printable
 
 # The module and the purpose of each subcommand. A module has `parser()` and `run(options)`.
 COMMANDS = {

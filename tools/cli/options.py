@@ -37,8 +37,6 @@ def colours() -> bool:
 
 def agreed(question: str, yes: bool) -> bool:
     """Consent to a change, by --yes or at the terminal."""
-    from . import Failed
-
     if yes:
         return True
     if not sys.stdin.isatty():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from . import Failed
 
@@ -13,6 +14,16 @@ LONGEST = timedelta(days=3660)
 
 class NoTime(Failed):
     """Input that is no time."""
+
+
+def parsed(text: Any) -> datetime | None:
+    """A time as AWS, the API server and Spillway write it, which may have nanoseconds; None for any other value."""
+    parts = re.fullmatch(r"(2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z", text) if isinstance(text, str) else None
+    try:
+        micros = int(((parts[2] or "") + "000000")[:6]) if parts else 0
+        return parts and datetime.strptime(parts[1], "%Y-%m-%dT%H:%M:%S").replace(microsecond=micros, tzinfo=timezone.utc)
+    except ValueError:
+        return None
 
 
 def moment(typed: str, now: datetime) -> datetime:

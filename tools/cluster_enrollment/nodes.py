@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
+
+from cli.times import parsed
 
 from .step import Part, State, Step, kubectl
 
@@ -62,9 +64,9 @@ def _stays(claim: dict[str, Any], instance: Instance, now: datetime) -> bool:
         return True
     if claim["notice"] == MAINTENANCE:
         return not instance.has_maintenance
-    until = claim.get("until")
     # Without a deadline a hook held it, and that is over: it is in service.
-    return until is None or _time(until) + LATE < now
+    until = parsed(claim.get("until"))
+    return until is None or until + LATE < now
 
 
 def give_back(node: dict[str, Any], claim: dict[str, Any]) -> Any:
@@ -102,11 +104,6 @@ def _text(taint: dict[str, str]) -> str:
 
 def _escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
-
-
-def _time(text: str) -> datetime:
-    """Whole seconds of a time as Spillway writes it, in UTC."""
-    return datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
 
 
 def _step(name: str, state: State, why: str, *commands: Any) -> Step:

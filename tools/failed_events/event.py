@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from cli import printable
+from cli.times import parsed
 
 Json = dict[str, Any]
 # Periods from the notice to the end of the instance: crates/notice/src/{spot,capacity_reservation,capacity_block}.rs.
@@ -80,7 +81,7 @@ def read(message: Json) -> Event:
     wrapper, notice = _unwrapped(payload or {})
     detail = _dict(notice.get("detail")) or {}
     sent = (message.get("Attributes") or {}).get("SentTimestamp", "0")
-    time = _time(notice.get("time")) or datetime.fromtimestamp(int(sent) / 1000, timezone.utc)
+    time = parsed(notice.get("time")) or datetime.fromtimestamp(int(sent) / 1000, timezone.utc)
     node = re.search(r"\bnode ([a-z0-9][a-z0-9.-]+)", error)
     return Event(
         id=str(message.get("MessageId", ""))[:8],
@@ -118,9 +119,9 @@ def _deadline(kind: str, detail: Json, time: datetime) -> datetime | None:
     if kind == SPOT:
         return time + NOTICE
     if kind in RESERVATIONS:
-        return _time(detail.get("instance-termination-time")) or time + NOTICE
+        return parsed(detail.get("instance-termination-time")) or time + NOTICE
     if kind == BLOCK:
-        end = _time(detail.get("end-date"))
+        end = parsed(detail.get("end-date"))
         return end and end - BLOCK_ENDS_EARLY
     return time + LATE if kind == STATE_CHANGE and detail.get("state") in ("stopping", "shutting-down") else None
 
@@ -134,11 +135,3 @@ def _object(text: Any) -> Json | None:
 
 def _dict(value: Any) -> Json | None:
     return value if isinstance(value, dict) else None
-
-
-def _time(text: Any) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(re.sub(r"(\.\d+)?[zZ]$", "+00:00", text))
-        return at if at.tzinfo else at.replace(tzinfo=timezone.utc)
-    except (TypeError, ValueError):
-        return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from cli import printable
+from cli.times import parsed
 
 ANNOTATION = "spillway/claim"
 MOST = 80
@@ -36,15 +36,6 @@ def claim_on(metadata: dict[str, Any]) -> Claim | None:
     return Claim(
         event=printable(claim["event"], MOST),
         notice=printable(claim["notice"], MOST),
-        until=time_of(claim.get("until")),
-        since=time_of(claim.get("since")),
+        until=parsed(claim.get("until")),
+        since=parsed(claim.get("since")),
     )
-
-
-def time_of(text: Any) -> datetime | None:
-    """A time as the API server and Spillway write it, which may have nanoseconds."""
-    parts = re.fullmatch(r"(2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z", text) if isinstance(text, str) else None
-    try:
-        return parts and datetime.strptime(parts[1], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
-    except ValueError:
-        return None

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from cli import printable
+from cli.times import parsed
 
 from .blockers import blocker
-from .claim import Claim, claim_on, time_of
+from .claim import Claim, claim_on
 
 Json = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
@@ -114,7 +115,7 @@ def _of_this_drain(events: list[Json], node: str, claim: Claim) -> list[Json]:
     """Our events on the node; not those on one that had its name before."""
 
     def is_of_this_one(event: Json) -> bool:
-        at = time_of(event.get("eventTime"))
+        at = parsed(event.get("eventTime"))
         return at is not None and (claim.since is None or at >= claim.since)
 
     named = (event for event in events if event["involvedObject"].get("name") == node)

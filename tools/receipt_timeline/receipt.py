@@ -5,13 +5,13 @@ Times are milliseconds from the notice (`drain` may move them). An absent field 
 
 from __future__ import annotations
 
-import re
 from dataclasses import MISSING, dataclass, field, fields
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
 from cli import Failed
+from cli.times import parsed
 
 from .words import listed
 
@@ -211,17 +211,9 @@ def _value(kind: str, value: Any, at: str) -> Any:
         if value not in [fate.value for fate in Fate]:
             raise _wrong(at, value, f"one of {listed([fate.value for fate in Fate])}")
         return Fate(value)
-    return _time(value, at) if kind == "datetime" else value is True if kind == "bool" else value
-
-
-def _time(text: str, at: str) -> datetime:
-    parts = re.fullmatch(r"(2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z", text)
-    try:
-        # Nanoseconds are more than a datetime can hold.
-        micros = int(((parts[2] or "") + "000000")[:6])
-        return datetime.strptime(parts[1], "%Y-%m-%dT%H:%M:%S").replace(microsecond=micros, tzinfo=timezone.utc)
-    except (TypeError, ValueError):
-        raise _wrong(at, text, "a time such as 2026-11-21T03:12:00Z") from None
+    if kind == "datetime" and parsed(value) is None:
+        raise _wrong(at, value, "a time such as 2026-11-21T03:12:00Z")
+    return parsed(value) if kind == "datetime" else value is True if kind == "bool" else value
 
 
 def _wrong(at: str, value: Any, wanted: str) -> NotAReceipt:

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from receipt_timeline.receipt import Fate, NotAReceipt, read
+from receipt_timeline.receipt import NotAReceipt, read
 
 from . import receipts
 
