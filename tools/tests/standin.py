@@ -10,6 +10,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from botocore.session import Session
+
+# Options of the CLI itself, and commands that are no operations.
+OF_THE_CLI = {"region", "output", "query", "clireadtimeout"}
+COMMANDS_OF_THE_CLI = ("deploy", "update-kubeconfig", "get-token")
 SPILLWAY = Path(__file__).parents[1] / "spillway"
 AWS = """#!{python}
 import json, pathlib, sys
@@ -37,6 +42,17 @@ class StandIn(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.program("aws", AWS.format(python=sys.executable))
+
+    def tearDown(self) -> None:
+        """Every option is one of its operation's, as the AWS CLI derives them from the same models."""
+        for service, operation, *words in self.calls():
+            if operation in COMMANDS_OF_THE_CLI:
+                continue
+            model = Session().get_service_model(service)
+            shape = model.operation_model("".join(word.title() for word in operation.split("-"))).input_shape
+            known = {member.lower() for member in (shape.members if shape else ())}
+            options = {word[2:].partition("=")[0].replace("-", "") for word in words if word.startswith("--")}
+            self.assertLessEqual(options - OF_THE_CLI, known, operation)
 
     def program(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)

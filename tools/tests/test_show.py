@@ -8,8 +8,6 @@ import subprocess
 import unittest
 from datetime import datetime, timedelta, timezone
 
-from botocore.session import Session
-
 from cli.times import NoTime, moment
 
 from . import receipts
@@ -43,17 +41,6 @@ class FromTheLog(Shown):
         self.assertEqual((of["--start-time"], of["--end-time"]), ("1795230000000", "1795231800000"))
         self.assertEqual((of["--log-group-name"], of["--output"]), ("/aws/lambda/spillway", "json"))
         self.assertEqual(of["--filter-pattern"], "{ ($.receipt = 2) || ($.receipt_part > 1) }", "as docs/receipt.md has it")
-
-    def test_every_option_is_one_of_the_operations(self) -> None:
-        self.stack()
-        self.answers("filter-log-events", [])
-        self.show()
-        for service, operation, *options in self.calls():
-            model = Session().get_service_model(service)
-            name = "".join(word.title() for word in operation.split("-"))
-            known = {member.lower() for member in model.operation_model(name).input_shape.members}
-            asked = {option[2:].replace("-", "") for option in options[::2]} - {"query", "output"}
-            self.assertLessEqual(asked, known)
 
     def test_a_log_group_is_taken_as_it_is_for_the_last_hour(self) -> None:
         self.answers("filter-log-events", [json.dumps(receipts.drained())])
