@@ -32,7 +32,7 @@ class WhatItHolds(unittest.TestCase):
         cls.archive = the_bundle()
         cls.files = files(cls.archive)
 
-    def test_its_pages_name_the_repository_that_the_workspace_names(self) -> None:
+    def test_pages_name_the_workspaces_repository(self) -> None:
         pages = ("README.md", "docs/install.md", "docs/contributing/releasing.md")
         with patch("release_bundle.bundle.repository", return_value="somebody/a-fork"):
             forked = files(packed(Path(self.enterContext(tempfile.TemporaryDirectory()))))
@@ -56,7 +56,7 @@ class WhatItHolds(unittest.TestCase):
             self.assertLess(len(self.files[file]), 1_000_000)
             self.assertNotIn(b"arn:aws:", self.files[file], "it is for every partition")
 
-    def test_a_package_is_one_file_that_lambda_may_execute(self) -> None:
+    def test_package_is_one_executable_file(self) -> None:
         with zipfile.ZipFile(io.BytesIO(self.files["packages/arm64/spillway-drain.zip"])) as package:
             (bootstrap,) = package.infolist()
             self.assertEqual(bootstrap.filename, "bootstrap")
@@ -64,12 +64,12 @@ class WhatItHolds(unittest.TestCase):
             self.assertEqual(package.read("bootstrap"), stand_in("arm64", "Drain"))
 
     @unittest.skipUnless(all(TESTED.values()), "SPILLWAY_DRAIN and SPILLWAY_ANNOUNCE name no binaries")
-    def test_its_packages_are_the_binaries_that_the_scenarios_run(self) -> None:
+    def test_packages_are_the_tested_binaries(self) -> None:
         for function, binary in (("Drain", "spillway-drain"), ("Announcer", "spillway-announce")):
             with zipfile.ZipFile(io.BytesIO(self.files[f"packages/{HERE}/{binary}.zip"])) as package:
                 self.assertEqual(package.read("bootstrap"), Path(TESTED[function]).read_bytes())  # type: ignore[arg-type]
 
-    def test_it_has_what_the_documents_tell_a_user_to_run_or_apply(self) -> None:
+    def test_bundle_has_the_files_of_the_pages(self) -> None:
         for name in (
             "deploy/rbac.yaml",
             "events/doctor.json",
@@ -82,7 +82,7 @@ class WhatItHolds(unittest.TestCase):
         ):
             self.assertEqual(self.files[name], (ROOT / name).read_bytes(), name)
 
-    def test_it_has_no_sources_no_tests_and_not_what_packs_it(self) -> None:
+    def test_bundle_has_no_sources_or_tests(self) -> None:
         ends, parts = (".rs", ".pyc", "Cargo.toml"), ("tests/", "release_bundle")
         self.assertEqual([name for name in self.files if name.endswith(ends) or any(part in name for part in parts)], [])
 
@@ -115,11 +115,11 @@ class WhatIsRefused(unittest.TestCase):
             bundle.pack(ROOT, self.built, VERSION, CHANGES, self.folder / "dist")
         self.assertFalse((self.folder / "dist").exists(), "nothing was written")
 
-    def test_an_architecture_that_nobody_built(self) -> None:
+    def test_missing_architecture_is_refused(self) -> None:
         del self.built["arm64"]
         self.refused("no binaries for arm64: a release needs arm64 and x86_64")
 
-    def test_a_function_that_nobody_built(self) -> None:
+    def test_missing_function_is_refused(self) -> None:
         (self.built["x86_64"] / "Announcer/bootstrap").unlink()
         self.refused("Announcer/bootstrap: there is no binary for x86_64")
 
@@ -150,7 +150,7 @@ class TakenApart(unittest.TestCase):
                 )
                 self.assertTrue(os.access(taken, os.X_OK))
 
-    def test_a_bundle_whose_sum_differs_is_not_unpacked(self) -> None:
+    def test_bundle_with_another_sum_is_not_unpacked(self) -> None:
         contents = bytearray(self.archive.read_bytes())
         contents[len(contents) // 2] ^= 1
         self.archive.write_bytes(contents)

@@ -102,7 +102,7 @@ class Fetched(unittest.TestCase):
             self.assertEqual((self.programs / program).read_bytes(), PROGRAM)
             self.assertEqual((self.programs / program).stat().st_mode & 0o777, 0o755)
 
-    def test_a_file_that_has_not_the_published_sum_is_refused(self) -> None:
+    def test_file_with_another_sum_is_refused(self) -> None:
         self.served["/v1.2.3/linux/amd64/kube-apiserver.sha256"] = ANOTHER.encode()
         self.assert_refused(self.api_server(), because=f"kube-apiserver: its SHA-256 is .*, published is {ANOTHER}")
 
@@ -130,7 +130,7 @@ class Fetched(unittest.TestCase):
 class TheList(unittest.TestCase):
     """The project's own."""
 
-    def test_it_has_each_program_of_the_control_plane_over_tls_in_the_version_that_would_be_built(self) -> None:
+    def test_list_has_every_program_in_the_built_version(self) -> None:
         listed = (CONTROL_PLANE / "released.txt").read_text()
         go_mod = (CONTROL_PLANE / "go.mod").read_text()
         tools = re.findall(r"^\t(\S+)$", go_mod.partition("tool (")[2].partition(")")[0], re.MULTILINE)

@@ -38,13 +38,13 @@ class TheWorkflow(unittest.TestCase):
             self.assertEqual((bool(may_write), attests), (name == "publish",) * 2, name)
         self.assertEqual({*jobs} - {"publish"}, set(jobs["publish"]["needs"]))
 
-    def test_a_reviewer_is_asked_and_what_may_write_builds_and_installs_nothing(self) -> None:
+    def test_publishing_job_needs_a_reviewer_and_builds_nothing(self) -> None:
         publish = WORKFLOW["jobs"]["publish"]
         self.assertEqual(publish["environment"], "release")
         commands = " ".join(step.get("run", "") for step in publish["steps"])
         self.assertNotRegex(commands, r"\b(make|pip|npm|cargo|python)\b")
 
-    def test_a_tag_that_is_not_on_main_is_refused(self) -> None:
+    def test_tag_outside_main_is_refused(self) -> None:
         checkout, check, *_ = WORKFLOW["jobs"]["build"]["steps"]
         self.assertEqual(checkout["with"]["fetch-depth"], 0)
         self.assertIn("merge-base --is-ancestor", check["run"])

@@ -30,7 +30,7 @@ class TheBill(unittest.TestCase):
     def test_crates_of_the_test_bed_are_left_out(self) -> None:
         self.assertEqual(sbom.of(written("serde", "clap"), self.tree), written("serde"))
 
-    def test_a_bill_that_lacks_a_crate_is_refused(self) -> None:
+    def test_bill_without_a_crate_is_refused(self) -> None:
         with self.assertRaisesRegex(ReleaseError, "spillway-drain: its bill of materials lacks serde 1.2.3"):
             sbom.of(written("clap"), self.tree)
 

@@ -49,6 +49,6 @@ class TheTemplates(unittest.TestCase):
     def test_the_serverless_application_repository_gets_the_version(self) -> None:
         self.assertEqual(parsed("arm64")["Metadata"]["AWS::ServerlessRepo::Application"]["SemanticVersion"], VERSION)
 
-    def test_a_function_that_does_not_name_its_binary_is_refused(self) -> None:
+    def test_function_without_binary_is_refused(self) -> None:
         with self.assertRaisesRegex(ReleaseError, "Drain does not say which binary it is"):
             template.binaries(WRITTEN.replace("Binary: spillway-drain", "Other: spillway-drain"))

@@ -44,16 +44,16 @@ class ThePage(unittest.TestCase):
             snapshot.write_text(page)
         self.assertEqual(page, snapshot.read_text())
 
-    def test_is_80_columns_wide_but_for_a_word_that_is_longer(self) -> None:
+    def test_page_is_80_columns_wide(self) -> None:
         for line in Page(width=80, colours=False).of(read(BROKEN)).splitlines():
             self.assertLessEqual(len(line), 80, line)
 
-    def test_says_the_same_in_colours(self) -> None:
+    def test_colours_do_not_change_the_words(self) -> None:
         plain, coloured = (Page(80, colours).of(read(BROKEN)) for colours in (False, True))
         self.assertNotEqual(plain, coloured)
         self.assertEqual(re.sub(r"\x1b\[[\d;]*m", "", coloured), plain)
 
-    def test_tells_the_worst_first(self) -> None:
+    def test_worst_checks_come_first(self) -> None:
         page = Page(80, colours=False).of(read(BROKEN))
         words = [re.findall(r"^  (FAIL|\?|warn|skip|ok) ", group, re.MULTILINE) for group in page.split("\nCluster ")]
         order = ["FAIL", "?", "warn", "skip", "ok"]
@@ -61,7 +61,7 @@ class ThePage(unittest.TestCase):
             self.assertEqual(group, sorted(group, key=order.index))
         self.assertEqual([group[0] for group in words], ["FAIL", "FAIL", "?"])
 
-    def test_has_everything_that_the_report_says(self) -> None:
+    def test_page_has_every_finding_and_node(self) -> None:
         page = re.sub(r"\s+", " ", Page(80, colours=False).of(read(BROKEN)))
         for check in json.loads(BROKEN)["checks"]:
             self.assertIn(f"{check['id']}: {check['what']}", page)
@@ -109,7 +109,7 @@ class ACommand(unittest.TestCase):
         self.assertGreater(len(broken), 4)
         self.assertEqual(self.arguments("\n".join(broken)), self.arguments(command))
 
-    def test_that_is_short_is_on_one(self) -> None:
+    def test_short_command_is_one_line(self) -> None:
         self.assertEqual(shell.lines("kubectl get nodes", 60), ["kubectl get nodes"])
 
 
@@ -137,7 +137,7 @@ class TheTool(unittest.TestCase):
         self.assertGreater(len(lines), len(whole["checks"]) + 1, "a check has several")
         self.assertEqual(run("\n".join(lines)).stdout, run(BROKEN).stdout)
 
-    def test_says_what_is_no_report(self) -> None:
+    def test_other_input_is_refused_with_its_reason(self) -> None:
         for text, said in (
             ("", "this is no report of the doctor's"),
             ('{"receipt": 2}', "this is no report of the doctor's"),

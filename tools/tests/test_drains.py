@@ -81,7 +81,7 @@ class Claims(unittest.TestCase):
 class Blockers(unittest.TestCase):
     WEB = pod("web-0")["metadata"]
 
-    def test_a_budget_that_allows_no_disruption_blocks_its_pods(self) -> None:
+    def test_budget_without_disruptions_blocks_its_pods(self) -> None:
         self.assertEqual(blocker(self.WEB, [budget("web", 0, matchLabels={"app": "web"})]), "budget shop/web")
         self.assertEqual(blocker(self.WEB, [budget("new", None, matchLabels={"app": "web"})]), "budget shop/new")
         self.assertIsNone(blocker(self.WEB, [budget("web", 1, matchLabels={"app": "web"})]))
@@ -90,7 +90,7 @@ class Blockers(unittest.TestCase):
         elsewhere["metadata"]["namespace"] = "till"
         self.assertIsNone(blocker(self.WEB, [elsewhere]))
 
-    def test_several_budgets_block_whatever_they_allow(self) -> None:
+    def test_several_budgets_always_block(self) -> None:
         both = [budget("b", 1), budget("a", 9, matchLabels={"app": "web"})]
         self.assertEqual(blocker(self.WEB, both), "several budgets (shop/a, shop/b)")
 
@@ -139,7 +139,7 @@ class Drains(unittest.TestCase):
         self.assertEqual((found.gone, found.left, found.leaving), (17, 3, 1))
         self.assertEqual(found.blocked, [("shop/web-0", "budget shop/web")])
 
-    def test_the_latest_of_our_events_says_how_it_stands(self) -> None:
+    def test_latest_event_decides_the_state(self) -> None:
         later = "2026-11-21T03:12:50Z"
         for reason, state in (("DrainContinues", "draining"), ("Drained", "drained"), ("DrainFailed", "failed"), ("Cordoned", "cordoned")):
             self.assertEqual(drain([], [], [event(reason, later), event("Draining")]).state, state)
@@ -154,7 +154,7 @@ class Drains(unittest.TestCase):
         found = drain([pod("web-0")], [], [earlier, other])
         self.assertEqual((found.state, found.pods), ("draining", None))
 
-    def test_a_number_that_is_none_is_none(self) -> None:
+    def test_broken_pod_number_is_ignored(self) -> None:
         for number in ("-1", "", "x", "9" * 99, "\u0663"):
             self.assertIsNone(drain([], [], [event("Draining", pods=number)]).pods)
 
@@ -166,7 +166,7 @@ class Text(unittest.TestCase):
     def shown(self, *drains: Drain, **limits: int) -> list[str]:
         return table(list(drains), [], NOW, 1, **limits).splitlines()
 
-    def test_a_row_says_what_where_how_long_and_who_blocks(self) -> None:
+    def test_row_has_node_times_pods_and_blockers(self) -> None:
         pods = [pod("web-0"), pod("web-1"), pod("db-0", "db"), pod("x", "x", annotations={"karpenter.sh/do-not-disrupt": "true"})]
         budgets = [budget("web", 0, matchLabels={"app": "web"}), budget("db", 0, matchLabels={"app": "db"})]
         head, headings, row = self.shown(drain([*pods, pod("y", deletionTimestamp="z")], budgets, [event("Draining", pods="20")]))
@@ -320,7 +320,7 @@ class Typed(unittest.TestCase):
             with self.assertRaises(ProcessLookupError):
                 os.kill(int(proxy.read_text()), 0)
 
-    def test_its_proxy_passes_on_nothing_that_changes_anything(self) -> None:
+    def test_proxy_rejects_changing_requests(self) -> None:
         self.cluster("mine", node())
         self.assertEqual(self.drains("--context", "mine").returncode, 0)
         rejects = (self.folder / "mine.rejects").read_text()
@@ -361,7 +361,7 @@ class Typed(unittest.TestCase):
             },
         )  # fmt: skip
 
-    def test_a_cluster_that_cannot_be_read_does_not_hide_the_others(self) -> None:
+    def test_unreadable_cluster_does_not_hide_the_others(self) -> None:
         self.cluster("one", node())
         self.cluster("two", **{"/api/v1/nodes": {"code": 403, "message": "nodes is forbidden \x1b[2J"}})
         done = self.drains("--once", "--cluster", "one", "--cluster", "two", "--cluster", "three")

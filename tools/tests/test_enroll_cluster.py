@@ -112,7 +112,7 @@ class Enrolling(unittest.TestCase):
             self.assertIn(f"told {HOOK}", states(result), refused)
             self.assertIn("failed", " ".join(states(result)))
 
-    def test_puts_no_hook_that_the_stack_does_not_complete(self) -> None:
+    def test_ignored_hook_is_not_put(self) -> None:
         for parameters in ({"DryRun": "true"}, {"Clusters": "stage"}, {"DrainOn": "spot", "CordonOn": "off"}):
             world = World()
             self.assertIn(f"told {HOOK}", states(world.visit(of=stack(**parameters))), parameters)
@@ -120,18 +120,18 @@ class Enrolling(unittest.TestCase):
         for parameters in ({"Clusters": "prod"}, {"DrainOn": "spot", "CordonOn": "terminate"}):
             self.assertIn(f"done {HOOK}", states(World().visit(of=stack(**parameters))), parameters)
 
-    def test_tags_a_group_that_has_the_hook(self) -> None:
+    def test_group_with_the_hook_is_tagged(self) -> None:
         world = World()
         world.hooks = [hook()]
         self.assertIn("done tag team=shop of group workers", states(world.visit(of=stack(HookGroupTag="team=shop"))))
 
-    def test_leaves_groups_alone_that_others_drain(self) -> None:
+    def test_foreign_drained_group_is_left_alone(self) -> None:
         managed_by_eks = Group("blue", {"kubernetes.io/cluster/prod": "owned", "eks:nodegroup-name": "blue"})
         world = World()
         result = world.visit(of_group=managed_by_eks)
         self.assertEqual((world.done, result.with_hook + result.without_hook), (PUT[:2], []))
 
-    def test_tells_of_another_hook_of_that_name(self) -> None:
+    def test_foreign_hook_of_the_name_is_reported(self) -> None:
         world = World()
         world.hooks = [hook(HeartbeatTimeout=60)]
         result = world.visit()
@@ -148,19 +148,19 @@ class Enrolling(unittest.TestCase):
         self.assertIn("deploy/rbac.yaml", str(step.commands[-1]))
         self.assertIn(f"told {HOOK}", states(result))
 
-    def test_waits_for_a_cluster_that_is_being_made(self) -> None:
+    def test_cluster_in_creation_is_postponed(self) -> None:
         world, made = World(), cluster()
         work = Work(world, stack(), [group()], True, False, [])  # type: ignore[arg-type]
         result = work.enroll(type(made)(made.name, "CREATING", made.mode))
         self.assertEqual((world.done, states(result)), ([], ["told cluster"]))
 
-    def test_of_one_that_fails_does_not_stop_the_others(self) -> None:
+    def test_failed_cluster_does_not_stop_the_others(self) -> None:
         world = World()
         for error in (Unusable("expired"), AwsError("AccessDeniedException", "no")):
             with patch.object(World, "_entry", side_effect=error):
                 self.assertEqual((states(world.visit()), world.done), (["failed cluster"], []))
 
-    def test_of_one_that_eks_does_not_describe_changes_nothing(self) -> None:
+    def test_undescribed_cluster_changes_nothing(self) -> None:
         world = World()
         work = Work(world, stack(), [group()], True, False, [])  # type: ignore[arg-type]
         for does in (work.enroll, work.remove):
@@ -195,7 +195,7 @@ class TakingAway(unittest.TestCase):
         self.assertEqual(self.world.done, ["autoscaling delete-lifecycle-hook"])
         self.assertIn(f"told {ENTRY}", states(result))
 
-    def test_leaves_the_rights_of_a_cluster_that_it_cannot_look_at(self) -> None:
+    def test_unreachable_cluster_keeps_its_rights(self) -> None:
         self.world.refuses["get"] = Unreachable("dial tcp")
         result = self.world.visit("remove")
         self.assertEqual(self.world.done, ["autoscaling delete-lifecycle-hook"])

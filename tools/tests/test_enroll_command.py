@@ -27,16 +27,16 @@ ROOT = Path(__file__).parents[2]
 class WhichClusters(unittest.TestCase):
     THERE = ["prod", "stage", "test"]
 
-    def test_are_all_of_the_region_or_all_that_the_stack_serves(self) -> None:
+    def test_all_means_the_region_or_the_parameter_clusters(self) -> None:
         self.assertEqual(clusters.by_name(Wanted(all=True), self.THERE, stack()), self.THERE)
         self.assertEqual(clusters.by_name(Wanted(all=True), self.THERE, stack(Clusters="stage, prod")), ["stage", "prod"])
 
-    def test_that_are_named_twice_are_done_once_and_it_is_said(self) -> None:
+    def test_repeated_cluster_is_done_once_with_a_remark(self) -> None:
         wanted = Wanted(("prod", "stage", "prod"))
         self.assertEqual(clusters.by_name(wanted, self.THERE, stack()), ["prod", "stage"])
         self.assertEqual(clusters.remarks(wanted, [], stack()), ["prod was named more than once, and is done once"])
 
-    def test_that_do_not_exist_stop_everything(self) -> None:
+    def test_unknown_cluster_stops_everything(self) -> None:
         with self.assertRaisesRegex(NoCluster, "no EKS cluster prdo in eu-central-1; there are: prod, stage, test.*--region"):
             clusters.by_name(Wanted(("prod", "prdo")), self.THERE, stack())
         with self.assertRaisesRegex(NoCluster, "the parameter Clusters names EKS cluster gone"):
@@ -52,7 +52,7 @@ class WhichClusters(unittest.TestCase):
         with self.assertRaisesRegex(NoCluster, "team=a, and none has a tag with this key"):
             clusters.with_tag(found, ("team", "a"))
 
-    def test_that_eks_does_not_describe_are_told_and_stop_no_others(self) -> None:
+    def test_undescribed_cluster_is_reported_and_stops_no_other(self) -> None:
         class Eks:
             def call(self, *arguments: str) -> Any:
                 if arguments[1] == "list-clusters":
@@ -65,7 +65,7 @@ class WhichClusters(unittest.TestCase):
             denied, prod = clusters.find(Eks(), stack(), wanted)  # type: ignore[arg-type]
             self.assertEqual((denied.refused, prod.status), ("DescribeCluster: not authorized", "ACTIVE"))
 
-    def test_that_the_stack_ignores_are_said(self) -> None:
+    def test_ignored_cluster_gets_a_remark(self) -> None:
         (remark,) = clusters.remarks(Wanted(("stage",)), [cluster("stage")], stack(Clusters="prod"))
         self.assertIn("sam deploy --parameter-overrides Clusters=prod,stage", remark)
 
@@ -78,7 +78,7 @@ class WhatIsRefused(unittest.TestCase):
             self.assertIsInstance(error, aws.AwsError)
             self.assertEqual((error.code, str(error)), ("AccessDenied", "PutLifecycleHook: no"))  # type: ignore[union-attr]
 
-    def test_of_a_login_that_has_expired_says_what_to_do(self) -> None:
+    def test_expired_login_has_a_remedy(self) -> None:
         for said in (
             "An error occurred (ExpiredToken) when calling the DescribeStacks operation: The security token is expired",
             "Error when retrieving token from sso: Token has expired and refresh failed",
@@ -88,7 +88,7 @@ class WhatIsRefused(unittest.TestCase):
             self.assertIsInstance(error, aws.Unusable)
             self.assertIn("Sign in", str(error))
 
-    def test_of_a_cluster_tells_no_way_from_no_right(self) -> None:
+    def test_unreachable_and_forbidden_clusters_differ(self) -> None:
         no_way = kubectl._refusal("Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout")
         self.assertIsInstance(no_way, kubectl.Unreachable)
         self.assertIsInstance(kubectl._refusal("error: You must be logged in to the server (Unauthorized)"), kubectl.Unreachable)
@@ -108,7 +108,7 @@ class TheDocuments(unittest.TestCase):
     # At the beginning of a line, or between backquotes; up to a comment or another command.
     COMMAND = re.compile(r"(?:^(?:    Value: !Sub )?|`)(tools/spillway enroll [^`\n#;&|]+)", re.MULTILINE)
 
-    def test_have_no_command_that_the_tool_does_not_take(self) -> None:
+    def test_commands_of_the_pages_are_accepted(self) -> None:
         pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "template.yaml"]
         found = [(page.name, words) for page in pages for words in self.COMMAND.findall(page.read_text())]
         # What only names an option has no clusters.
@@ -119,7 +119,7 @@ class TheDocuments(unittest.TestCase):
                 command.parser().parse_args(words.split()[2:])
 
 
-    def test_explain_what_the_tool_says(self) -> None:
+    def test_phrases_of_the_page_are_in_the_tool(self) -> None:
         table = (ROOT / "docs/troubleshooting.md").read_text().partition("## Enrolling")[2]
         said = "".join(file.read_text() for file in (ROOT / "tools/cluster_enrollment").glob("*.py"))
         phrases = re.findall(r"^\| \*(.+?)\* \|", table, re.MULTILINE)
@@ -151,11 +151,11 @@ class TheOutcome(unittest.TestCase):
             ["CLUSTER  ACCESS  RIGHTS  HOOKS          DOCTOR", "prod     told    there   1 of 2 groups  ok"],
         )
 
-    def test_says_what_is_left_to_do_and_not_what_was_there(self) -> None:
+    def test_finished_steps_are_not_printed(self) -> None:
         self.assertEqual(table.steps(result(step(State.THERE))), "prod\n  = nothing to do")
         self.assertEqual(table.steps(result(step(State.TOLD))), "prod\n  ! access entry: because\n      do this")
 
-    def test_shows_no_control_character_of_somebody_elses_name(self) -> None:
+    def test_control_characters_of_names_are_replaced(self) -> None:
         step = Step(Part.NODES, "node n", State.TOLD, "it drains (\x1b[2J\u202e): wait\nor not", ("kubectl describe node n",))
         text = table.steps(result(step)) + table.table([result(verdict="fail: \x07")])
         self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\u202e]")
@@ -169,7 +169,7 @@ class TheOutcome(unittest.TestCase):
 
 
 class TheVerdict(unittest.TestCase):
-    def test_is_unknown_when_nobody_can_be_asked(self) -> None:
+    def test_failed_request_gives_an_unknown_verdict(self) -> None:
         for error in (aws.Unusable("expired"), aws.AwsError("AccessDenied", "expired")):
             with patch.object(doctor, "ask", side_effect=error):
                 self.assertEqual(doctor.verdict(aws.Aws(), stack(), "prod", False), "unknown: expired")

@@ -67,12 +67,12 @@ class AnObject(unittest.TestCase):
         self.assertEqual(self.decided(managed(OLDER, US), managed(ROLE_OBJECT, US)), State.TO_DO)
         self.assertEqual(self.decided(managed(ROLE_OBJECT, US), {**managed(ROLE_OBJECT, US), "status": {}}), State.THERE)
 
-    def test_of_somebody_else_is_never_changed(self) -> None:
+    def test_foreign_object_is_never_changed(self) -> None:
         for who in (("kubectl-client-side-apply", "Update"), ("kustomize-controller", "Apply"), ("terraform", "Update")):
             self.assertEqual(self.decided(managed(ROLE_OBJECT, who)), State.THERE, who)
             self.assertEqual(self.decided(managed(OLDER, who)), State.TOLD, who)
 
-    def test_that_somebody_else_has_changed_is_told(self) -> None:
+    def test_foreign_change_of_an_object_is_reported(self) -> None:
         step = objects.enroll(ROLE_OBJECT, FILE, managed(OLDER, US, ("kubectl-edit", "Update")), "conflict with kubectl-edit")
         self.assertEqual(step.state, State.TOLD)
         self.assertIn("kubectl-edit", step.why)
@@ -82,7 +82,7 @@ class AnObject(unittest.TestCase):
         self.assertFalse(objects.covers({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}]}), "a right more")
         self.assertFalse(objects.covers({"a": 1}, {"b": 1}))
 
-    def test_is_deleted_if_nobody_else_declares_it(self) -> None:
+    def test_object_without_other_manager_is_deleted(self) -> None:
         status = ("api-priority-and-fairness-config-consumer-v1", "Apply", "status")
         edited = ("kubectl-edit", "Update")
         self.assertEqual(told(objects.remove(managed(ROLE_OBJECT, US, status, edited))), ("to do", ["kubectl delete ClusterRole spillway"]))
@@ -90,7 +90,7 @@ class AnObject(unittest.TestCase):
         for managers in ((US, ("kustomize-controller", "Apply")), (by_hand,), (US, by_hand)):
             self.assertEqual(objects.remove(managed(ROLE_OBJECT, *managers)).state, State.TOLD, managers)
 
-    def test_comes_from_a_file_that_the_parameters_need(self) -> None:
+    def test_parameters_decide_which_files_are_applied(self) -> None:
         def names(extra: list[str], **parameters: str) -> set[str]:
             return {file.name for file, wanted in objects.files(stack(**parameters), extra).items() if wanted}
 
@@ -123,13 +123,13 @@ class AHook(unittest.TestCase):
         self.assertEqual(self.decided(hook()), [("there", [])])
         self.assertEqual(self.decided(hook("b"), Hooks="a,b"), [("there", [])])
 
-    def test_with_other_values_is_left_and_told(self) -> None:
+    def test_hook_with_other_values_is_left(self) -> None:
         others = ({"HeartbeatTimeout": 60}, {"DefaultResult": "ABANDON"}, {"NotificationTargetARN": "arn:aws:sqs:::q"})
         for values in others:
             ((state, _),) = self.decided(hook(**values))
             self.assertEqual(state, "told", values)
 
-    def test_group_that_retains_instances_gets_abandon(self) -> None:
+    def test_retaining_group_gets_abandon(self) -> None:
         triggers = {"RetentionTriggers": {"TerminateHookAbandon": "retain"}}
         keeps = groups.Group.of({"AutoScalingGroupName": "workers", "InstanceLifecyclePolicy": triggers})
         (step,) = groups.enroll(keeps, [], stack())
@@ -140,15 +140,15 @@ class AHook(unittest.TestCase):
             (step,) = groups.remove(keeps, [hook(DefaultResult=default)], stack())
             self.assertEqual(step.state, removed)
 
-    def test_of_a_launch_by_that_name_is_not_replaced(self) -> None:
+    def test_launch_hook_of_the_name_is_not_replaced(self) -> None:
         self.assertEqual(self.decided(hook(LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING")), [("told", [])])
 
-    def test_is_for_nobody_who_drains_himself(self) -> None:
+    def test_group_of_another_drainer_gets_no_hook(self) -> None:
         for key in ("eks:nodegroup-name", "karpenter.sh/nodepool", "eks:eks-cluster-name"):
             of_others = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", key: "x"})
             self.assertEqual(groups.enroll(of_others, [], stack()), [], key)
 
-    def test_skips_a_group_that_managed_tag_leaves_out(self) -> None:
+    def test_group_without_managed_tag_is_skipped(self) -> None:
         """A hook that nobody completes delays the end of each instance."""
         with_tag = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "spillway/managed": "no"})
         for asked, one, wanted in (
@@ -168,7 +168,7 @@ class AHook(unittest.TestCase):
         self.assertEqual(step.state, State.TOLD)
         self.assertIn("prod and stage", step.why)
 
-    def test_comes_after_the_tag_that_the_function_needs(self) -> None:
+    def test_hook_group_tag_comes_before_the_hook(self) -> None:
         tag, _ = self.decided(HookGroupTag="team=shop")
         self.assertEqual(tag[0], "to do")
         put = json.loads(groups.enroll(group(), [], stack(HookGroupTag="team=shop"))[0].commands[0].arguments[-1])
@@ -251,7 +251,7 @@ class ANode(unittest.TestCase):
             with self.subTest(claim=one["metadata"]["annotations"], instance=instance):
                 self.assertEqual(self.decided(one, instance), wanted)
 
-    def test_whose_claim_cannot_be_read_is_told(self) -> None:
+    def test_unreadable_claim_is_reported(self) -> None:
         one = node("x")
         for text in ("{", "[]", "{}"):
             one["metadata"]["annotations"]["spillway/claim"] = text
@@ -278,7 +278,7 @@ class ANode(unittest.TestCase):
         one["metadata"]["labels"] = {nodes.EXCLUDED: "theirs"}
         self.assertNotIn(label, self.paths(one))
 
-    def test_keeps_a_cordon_that_is_somebody_elses(self) -> None:
+    def test_foreign_cordon_is_kept(self) -> None:
         self.assertNotIn("/spec/unschedulable", self.paths(node("rebalance recommendation", cordoned=False)))
         self.assertNotIn("/spec/unschedulable", self.paths(node("rebalance recommendation", cordoned_by="kubectl-cordon")))
 

@@ -31,7 +31,7 @@ class Holders(unittest.TestCase):
         (long,) = holders([pod("a", grace_s=3000)], [budget("web", 0)], HOUR)
         self.assertEqual(long.until_s, 1800 + 3000, "never forced in the first half")
 
-    def test_budget_that_allows_fewer_pods_than_the_node_has_holds_the_rest(self) -> None:
+    def test_budget_with_too_few_disruptions_holds_the_rest(self) -> None:
         found = holders([pod("a"), pod("b"), pod("c")], [budget("web", 2)], HOUR)
         self.assertEqual([(one.pod, one.by) for one in found], [("shop/c", "budget shop/web, which allows fewer pods than the node has")])
 
@@ -47,7 +47,7 @@ class Holders(unittest.TestCase):
         (slow,) = holders([pod("a", grace_s=600)], [], HOUR)
         self.assertEqual((slow.by, slow.until_s), ("its own grace period of 600 s", 600))
 
-    def test_pods_that_stay_or_have_finished_hold_nothing(self) -> None:
+    def test_staying_or_finished_pods_hold_nothing(self) -> None:
         of_daemon_set = pod("ds")
         of_daemon_set["metadata"]["ownerReferences"] = [{"controller": True, "kind": "DaemonSet"}]
         ended = [pod("done", phase="Succeeded"), pod("failed", phase="Failed")]

@@ -112,7 +112,7 @@ class TheTable(unittest.TestCase):
         for key in (SAMPLES / "chart-keys.txt").read_text().split():
             self.assertTrue(key in CHART or key.split(".")[0] in CHART, f"{key} is not known")
 
-    def test_every_value_and_variable_has_a_last_line_without_a_condition(self) -> None:
+    def test_every_value_ends_with_an_unconditional_line(self) -> None:
         for key, value in (CHART | VARIABLES).items():
             self.assertTrue(value.outcomes and not value.outcomes[-1].conditions, key)
 
@@ -130,7 +130,7 @@ class TheTable(unittest.TestCase):
         unknown = [name for name, verdict in lines.items() if verdict is Verdict.UNKNOWN]
         self.assertEqual(unknown, ["frobnicate", "extraEnv FROBNICATE"])
 
-    def test_default_of_nth_gets_a_line_where_spillway_needs_a_parameter(self) -> None:
+    def test_needed_default_of_nth_gets_a_line(self) -> None:
         lines = [line.value for line in converted(TAGGED).lines]
         self.assertEqual(lines, ["enableSqsTerminationDraining: true", "checkTagBeforeDraining: true (the chart's default)", "without --live"])
 
@@ -220,7 +220,7 @@ class Manifests(unittest.TestCase):
 
 
 class AVersion(unittest.TestCase):
-    def test_missing_parameter_or_refused_value_is_left_out_and_reported(self) -> None:
+    def test_missing_or_refused_parameter_is_reported(self) -> None:
         without = {name: parameter for name, parameter in LATER.items() if name != "Taints"}
         narrow = LATER | {"CordonOn": Parameter(allowed=("", "rebalance"))}
         for given, template, left, name, words in (

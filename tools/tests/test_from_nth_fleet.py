@@ -45,7 +45,7 @@ class Several(unittest.TestCase):
         parameters, (one,) = together({"the section": {}, "b": {"Clusters": "b"}})
         self.assertEqual((parameters, one.values), ({}, {"the section": "every cluster", "b": "b"}))
 
-    def test_webhooks_that_differ_are_told_and_not_shown(self) -> None:
+    def test_different_webhooks_contradict_without_being_shown(self) -> None:
         sources = [source("a", webhookURL="https://x/one"), source("b", webhookURL="https://x/two")]
         parts = [Part(one.name, {"Webhook": "/spillway/webhook"}) for one in sources]
         parameters, (one,) = merged(parts, sources, TEMPLATE, {})
@@ -81,7 +81,7 @@ class TheSteps(unittest.TestCase):
 
 
 class APlaceholder(unittest.TestCase):
-    def test_in_the_webhooks_address_is_told_and_keeps_the_webhook(self) -> None:
+    def test_placeholder_in_the_address_keeps_the_webhook(self) -> None:
         nth = installation({"webhookURL": "https://hooks.slack.com/${TOKEN}"})
         with self.assertRaisesRegex(Unusable, r"has the placeholder \$\{TOKEN\}: give it by --webhook-url"):
             document(nth)
@@ -135,7 +135,7 @@ class TheSection(unittest.TestCase):
         self.assertIn("for every cluster: every cluster\n", said)
         self.assertEqual(self.write("--cluster", "b", "--set", "Clusters=b", "@/b.yaml")[0], 0)
 
-    def test_needs_to_know_whose_each_file_is(self) -> None:
+    def test_file_without_a_cluster_is_refused(self) -> None:
         for arguments, why in (
             (["@/a.yaml", "b=@/b.yaml"], "whose are the values of"),
             (["--cluster", "a", "a=@/a.yaml"], "--cluster is for one file"),

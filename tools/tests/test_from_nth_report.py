@@ -39,7 +39,7 @@ class TheReport(unittest.TestCase):
                     report = render(convert(nth, LATER), 100, everything=True)
                 self.assert_as_before(sample, report)
 
-    def test_wraps_what_is_explained_and_leaves_commands_whole(self) -> None:
+    def test_reasons_are_wrapped_and_commands_are_not(self) -> None:
         nth = installation({"webhookURLSecretName": "nth-slack"})
         lines = render(convert(nth, LATER), 60).splitlines()
         commands = [line for line in lines if line.lstrip().startswith("$")]
@@ -77,7 +77,7 @@ class TheCommand(unittest.TestCase):
         self.assertRegex(overrides.stdout, r"^--parameter-overrides .*\bHookMaxWaitS=600\b.*\n$")
         self.assertIn("NOT NEEDED", overrides.stderr)
 
-    def test_names_the_hooks_that_it_is_told_of(self) -> None:
+    def test_hook_option_sets_the_parameter_hooks(self) -> None:
         overrides = self.run_it("--hook", "drain", "--hook", "dns/drain", "--overrides", str(SAMPLES / "queue.yaml"))
         self.assertRegex(overrides.stdout, r" Hooks=drain,dns/drain\b")
         self.assertIn("--hook NAME", self.run_it(str(SAMPLES / "queue.yaml")).stdout)
@@ -106,7 +106,7 @@ class TheCommand(unittest.TestCase):
             self.assertEqual((run.returncode, run.stdout), (2, ""))
             self.assertIn(f"spillway from-nth: --set {given}: {why}", run.stderr)
 
-    def test_counts_what_is_not_needed_and_shows_it_if_asked(self) -> None:
+    def test_values_without_need_are_counted_and_listed_with_all(self) -> None:
         sample = str(SAMPLES / "queue.yaml")
         self.assertIn("NOT NEEDED (12): --all shows them\n", self.run_it(sample).stdout)
         self.assertNotIn("replicas: 2", self.run_it(sample).stdout)
@@ -119,7 +119,7 @@ class TheCommand(unittest.TestCase):
                 self.assertIn(moves, steps)
                 self.assertIn("uninstall NTH", steps)
 
-    def test_says_to_change_over_in_the_order_of_the_guide(self) -> None:
+    def test_steps_follow_the_order_of_the_guide(self) -> None:
         steps = self.run_it(str(SAMPLES / "queue.yaml")).stdout.split("To change over")[1]
         places = [steps.index(step) for step in ("a dry run", "tools/spillway enroll", "tools/spillway doctor,", "--live", "5. tools/spillway doctor", "NTH's tag off")]
         self.assertEqual(places, sorted(places))
@@ -129,7 +129,7 @@ class TheCommand(unittest.TestCase):
         run = self.run_it("--webhook", given='{"webhookURL": "https://x/y", "webhookHeaders": "{\\"a\\":\\"b\\"}"}')
         self.assertEqual(json.loads(run.stdout), {"url": "https://x/y", "headers": {"a": "b"}})
 
-    def test_says_what_is_wrong_with_the_file_and_writes_nothing(self) -> None:
+    def test_broken_file_is_refused_by_name(self) -> None:
         run = self.run_it("--overrides", given="- a\n")
         self.assertEqual((run.returncode, run.stdout), (2, ""))
         self.assertEqual(run.stderr, "spillway from-nth: standard input: it is a list at the top, where Helm values are a map\n")

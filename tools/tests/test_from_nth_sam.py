@@ -42,7 +42,7 @@ class Sam(unittest.TestCase):
         default = tomllib.loads(own)["default"]
         self.assertEqual(dict(read), default["global"]["parameters"] | default["deploy"]["parameters"])
 
-    def test_a_section_without_parameters_is_one_all_the_same(self) -> None:
+    def test_empty_section_is_written(self) -> None:
         self.assertNotIn("parameter_overrides", tomllib.loads(sam.section({}))["from-nth"]["deploy"]["parameters"])
 
     def test_second_section_replaces_only_the_first(self) -> None:
@@ -57,7 +57,7 @@ class Sam(unittest.TestCase):
         self.assertIn("# What `sam` does here without being told", twice, "comments stay")
         self.assertEqual(sam.with_section(twice, {"DryRun": "false"}), twice)
 
-    def test_a_file_that_is_not_there_yet_becomes_one(self) -> None:
+    def test_missing_file_is_created(self) -> None:
         self.assertEqual(tomllib.loads(sam.with_section("", {}))["version"], 0.1)
 
     def test_multi_line_text_beside_the_section_is_refused(self) -> None:
@@ -68,7 +68,7 @@ class Sam(unittest.TestCase):
         self.assertEqual(sam.parameters_of(sam.with_section("", PARAMETERS)), PARAMETERS)
         self.assertIsNone(sam.parameters_of("[a]\n"))
 
-    def test_a_value_that_sam_would_read_otherwise_is_refused(self) -> None:
+    def test_ambiguous_value_is_refused(self) -> None:
         for value in ("both \\\" and \\'", "ends with \\"):
             with self.subTest(value=value), self.assertRaisesRegex(sam.Unsayable, "ManagedTag"):
                 sam.overrides({"ManagedTag": value})

@@ -36,7 +36,7 @@ class TheReader(unittest.TestCase):
         self.assertEqual((read.default, read.allowed), ("it's", ("it's", "b", "c")))
         self.assertEqual(parameter("    AllowedValues: [a,\n      b]\n").allowed, ("a", "b"))
 
-    def test_says_what_a_parameter_does_not_take(self) -> None:
+    def test_refused_value_has_a_reason(self) -> None:
         read = parameters()
         self.assertIsNone(read["Launch"].refuses("off"))
         self.assertIn("CONTINUE", read["Launch"].refuses("explode") or "")

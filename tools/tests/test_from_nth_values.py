@@ -34,7 +34,7 @@ class WhatIsNoUse(unittest.TestCase):
         self.assert_refused("dryRun: &one {b: *one}", "Circular")
         self.assert_refused("[" * 100_000, "nested too deeply")
 
-    def test_manifest_that_is_not_read_is_named(self) -> None:
+    def test_unknown_manifest_is_refused_by_kind(self) -> None:
         self.assert_refused("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nth}\n", "it is the ConfigMap nth, which is not read here")
         self.assert_refused("releases: [{name: nth, values: [{dryRun: true}]}]\n", "it is a helmfile")
 
@@ -43,7 +43,7 @@ class WhatIsNoUse(unittest.TestCase):
         self.assert_refused('{"dryRun": true,}', "broken JSON: line 1, column 17")
         self.assert_refused("dryRun: !!python/object/apply:os.getcwd []", "broken YAML: line 1")
 
-    def test_names_a_key_that_is_in_it_twice(self) -> None:
+    def test_repeated_key_is_refused_with_its_line(self) -> None:
         self.assert_refused("dryRun: true\nworkers: 1\ndryRun: false\n", "line 3: dryRun is in it twice")
         self.assert_refused("image:\n  tag: a\n  tag: b\n", "line 3: tag is in it twice")
         self.assert_refused('{"dryRun": true, "dryRun": false}', "dryRun is in it twice")
@@ -54,7 +54,7 @@ class WhatIsNoUse(unittest.TestCase):
         )
         self.assert_refused("dryrun: true\n", "not NTH's values", "dryrun (is it dryRun?)")
 
-    def test_is_every_value_of_another_kind_all_told_at_once(self) -> None:
+    def test_all_values_of_a_wrong_type_are_reported_at_once(self) -> None:
         self.assert_refused(
             "dryRun: maybe\nworkers: 1.5\nimage: v1\nqueueURL: [a]\n"
             "tolerations: {a: b}\nextraEnv: [3]\nwebhookHeaders: {a: b}\n",
@@ -75,7 +75,7 @@ class WhatIsNoUse(unittest.TestCase):
         )
         self.assertEqual(reading("queueURL: https://sqs/${QUEUE}\nworkers: 5\n")["workers"], 5, "it decides nothing here")
 
-    def test_is_a_false_that_helm_takes_for_true(self) -> None:
+    def test_quoted_false_is_refused(self) -> None:
         self.assert_refused('enableSqsTerminationDraining: "false"', "Helm takes for true")
 
     def test_is_yaml_where_there_is_no_yaml_library(self) -> None:

@@ -50,7 +50,7 @@ class Preview(StandIn):
         self.answers("function", {"errorMessage": "this function takes messages of the queue"})
         self.assertIn("the announcer announcer-1 failed: this function takes messages", self.spillway("preview").stderr)
 
-    def test_missing_program_and_announcer_are_both_said(self) -> None:
+    def test_missing_program_and_announcer_are_both_named(self) -> None:
         self.stack()
         done = self.spillway("preview")
         self.assertEqual(done.returncode, 2)
@@ -112,7 +112,7 @@ class Drill(StandIn):
                 self.assertEqual(drill.run(drill.parser().parse_args([INSTANCE, "--yes"])), code)
             self.assertEqual(world.done, ["deploy", "start-experiment", "get-experiment", "delete-stack"])
 
-    def test_failed_experiment_is_said_and_deleted(self) -> None:
+    def test_failed_experiment_is_reported_and_deleted(self) -> None:
         world = World(None)
         with mock.patch.object(drill, "Aws", lambda *_: world), mock.patch.object(drill, "PAUSE_S", 0), mock.patch("builtins.print"):
             with self.assertRaisesRegex(drill.Failed, "the experiment EXP failed: no rights"):

@@ -60,7 +60,7 @@ class Forms(unittest.TestCase):
             found = read(message(body))
             self.assertEqual((found.payload, found.why_not(NOTICED)), (None, "the message has no event"), body[:20])
 
-    def test_deadline_is_that_of_the_notice(self) -> None:
+    def test_deadline_depends_on_the_kind_of_notice(self) -> None:
         for name, seconds in (
             ("spot-interruption", 120), ("capacity-reservation-interruption", 125), ("interruptible-capacity-reservation-interruption", 120),
             ("capacity-block-expiry", 600), ("state-change-stopping", 600), ("state-change-shutting-down", 600),
@@ -130,7 +130,7 @@ class Replay(StandIn):
             self.assertEqual((done.returncode, self.sent()), (code, []))
             self.assertIn(said, done.stderr)
 
-    def test_empty_or_denied_queue_is_said(self) -> None:
+    def test_empty_queue_is_fine_and_denied_queue_is_not(self) -> None:
         self.answers("receive-message", {})
         done = self.spillway("replay")
         self.assertEqual((done.returncode, done.stdout), (0, "The failure queue is empty.\n"))

@@ -29,7 +29,7 @@ class Shown(StandIn):
 
 
 class FromTheLog(Shown):
-    def test_every_line_of_the_time_is_asked_for(self) -> None:
+    def test_log_request_covers_the_whole_time(self) -> None:
         storm = receipts.storm(3)
         self.stack()
         self.answers("filter-log-events", [json.dumps(receipt) + "\n" for receipt in storm] + ["no JSON {"])
@@ -81,7 +81,7 @@ class FromAFile(Shown):
         none = self.show(*self.log(receipts.drained()), "--failed")
         self.assertEqual((none.returncode, none.stderr), (1, "spillway show: no drain failed\n"))
 
-    def test_json_is_that_of_the_chosen(self) -> None:
+    def test_json_has_the_chosen_receipts(self) -> None:
         done = self.show(*self.log(receipts.drained(), receipts.dry_run()), "i-0dddddddddddddddd", "-o", "json")
         self.assertEqual(json.loads(done.stdout), [receipts.dry_run()])
 

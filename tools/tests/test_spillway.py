@@ -33,7 +33,7 @@ class TheCommand(unittest.TestCase):
             self.assertEqual(done.returncode, 0)
             self.assertEqual([name for name in COMMANDS if f"  {name} " in done.stdout], list(COMMANDS))
 
-    def test_says_its_version_also_after_a_subcommand(self) -> None:
+    def test_version_option_works_after_each_subcommand(self) -> None:
         for arguments in (("--version",), *((name, "--version") for name in COMMANDS)):
             self.assertEqual(spillway(*arguments).stdout, f"spillway {version()}\n")
 

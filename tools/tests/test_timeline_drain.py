@@ -66,7 +66,7 @@ class OneDrain(unittest.TestCase):
 
 
 class SeveralDrains(unittest.TestCase):
-    def test_notice_or_instance_that_differs_is_another_drain(self) -> None:
+    def test_different_notice_or_instance_is_another_drain(self) -> None:
         other = {**receipts.drained(), "instance": "i-0000000000000000f", "request_id": "r-7"}
         drains = drains_of([read(receipts.drained()), read(receipts.ignored()), read(other)])
         self.assertEqual([drain.event_id for drain in drains], ["e-1", "e-2", "e-1"])

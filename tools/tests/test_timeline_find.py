@@ -75,7 +75,7 @@ class InSeveralLines(unittest.TestCase):
         others = [{**shared, "receipt_part": part, "pods": pods[2 * part - 2 : 2 * part]} for part in (2, 3)]
         self.lines = [json.dumps(line) for line in (first, *others)]
 
-    def test_the_lines_are_one_receipt_in_whatever_order(self) -> None:
+    def test_lines_in_any_order_are_one_receipt(self) -> None:
         for lines in (self.lines, self.lines[::-1]):
             self.assertEqual(receipts_in("\n".join(lines)), [self.whole])
 

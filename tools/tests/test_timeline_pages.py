@@ -97,7 +97,7 @@ class APage(unittest.TestCase):
             for mark in Page(html(*documents)).root.all("svg", "mark"):
                 self.assertTrue(1 < mark.percent("x") < 99, mark)
 
-    def test_pod_that_a_later_notice_saw_leave_is_not_lost(self) -> None:
+    def test_pod_gone_by_a_later_notice_is_not_lost(self) -> None:
         first = receipts.storm(2)[1]
         second: Json = {**first, "ending": "drained", "request_id": "r-later", "notice": {**first["notice"], "event_id": "e-later"}}
         second["pods"] = [{**pod, "fate": "clean", "gone_ms": 90_000} for pod in first["pods"]]

@@ -50,7 +50,7 @@ class Refused(unittest.TestCase):
             pods=[{"pod": "shop/web-0", "fate": "left"}],
         )
 
-    def test_a_time_that_cannot_be_used_is_none(self) -> None:
+    def test_unusable_time_is_refused(self) -> None:
         for time in ("9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "2026-02-30T00:00:00Z"):
             with self.assertRaisesRegex(NotAReceipt, "notice.time"):
                 read(receipts.receipt(notice={"time": time}))
@@ -73,7 +73,7 @@ class Read(unittest.TestCase):
         assert written is not None
         self.assertEqual(written.isoformat(), "2026-11-21T03:12:43.020218+00:00")
 
-    def test_a_field_that_is_not_known_is_passed_over(self) -> None:
+    def test_unknown_field_is_ignored(self) -> None:
         self.assertEqual(read({**receipts.drained(), "news": 1}), read(receipts.drained()))
 
 
