@@ -41,7 +41,7 @@ class TheAttacks(unittest.TestCase):
         nobody = somebody(())
         self.assertEqual({attack.tried(nobody) for attack in attacks.ATTACKS}, {NOTHING})
 
-    def test_a_rule_that_gets_other_sources_other_accounts_or_archives_is_noticed(self) -> None:
+    def test_rule_for_foreign_events_or_archives_is_noticed(self) -> None:
         for key, attack, rights in (
             ("source", attacks.puts_events, ("events:PutEvents",)),
             ("account", attacks.forwards, ()),

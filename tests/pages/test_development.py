@@ -27,7 +27,7 @@ def reached(uses: dict[str, list[str]], name: str) -> set[str]:
 
 
 class ThePage(unittest.TestCase):
-    def test_it_begins_with_what_you_look_for_and_the_files_are_there(self) -> None:
+    def test_first_table_names_files_that_exist(self) -> None:
         first = PAGE.split("\n## ")[1]
         rows = [row.split("|") for row in first.splitlines() if row.startswith("| ")][2:]
         self.assertGreater(len(rows), 15)

@@ -11,7 +11,7 @@ SOURCES = ("crates", "functions", "bench", "demo", "tests", "tools", "scripts", 
 
 
 class Links(unittest.TestCase):
-    def test_every_link_of_a_page_leads_to_a_file_and_to_a_heading_that_it_has(self) -> None:
+    def test_links_lead_to_files_and_headings(self) -> None:
         for page in PAGES:
             for link in links(page):
                 if re.match(r"[a-z]+:", link):

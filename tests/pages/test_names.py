@@ -102,7 +102,7 @@ class Settings(unittest.TestCase):
 
 
 class Published(unittest.TestCase):
-    def test_readme_says_that_it_is_not_published_as_long_as_nobody_owns_it(self) -> None:
+    def test_readme_is_unpublished_without_an_owner(self) -> None:
         (repository,) = re.findall(r'^repository = "https://github.com/(.*)"', text("Cargo.toml"), re.M)
         self.assertEqual("has not been published" in text("README.md"), repository.startswith("OWNER/"))
         self.assertIn("github.com/OWNER/spillway", text("README.md"))

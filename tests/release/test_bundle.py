@@ -40,7 +40,7 @@ class WhatItHolds(unittest.TestCase):
             self.assertIn(b"somebody/a-fork", forked[page])
             self.assertNotIn(b"OWNER", forked[page])
 
-    def test_its_plain_templates_have_the_same_resources_without_a_transform(self) -> None:
+    def test_plain_templates_have_the_same_resources(self) -> None:
         for architecture, file in (("arm64", "template-plain.json"), ("x86_64", "template-plain-x86_64.json")):
             plain = json.loads(self.files[file])
             self.assertNotIn("Transform", plain)
@@ -86,7 +86,7 @@ class WhatItHolds(unittest.TestCase):
         ends, parts = (".rs", ".pyc", "Cargo.toml"), ("tests/", "release_bundle")
         self.assertEqual([name for name in self.files if name.endswith(ends) or any(part in name for part in parts)], [])
 
-    def test_its_samconfig_needs_no_build_and_knows_both_architectures(self) -> None:
+    def test_samconfig_needs_no_build_for_either_architecture(self) -> None:
         ours = tomllib.loads((ROOT / "samconfig.toml").read_text())
         theirs = tomllib.loads(self.files["samconfig.toml"].decode())
         self.assertEqual(theirs["default"], ours["default"])
@@ -95,7 +95,7 @@ class WhatItHolds(unittest.TestCase):
 
 
 class ItsBytes(unittest.TestCase):
-    def test_the_same_files_in_another_folder_and_at_another_time_give_the_same_bytes(self) -> None:
+    def test_bundle_is_the_same_in_any_folder_at_any_time(self) -> None:
         folder = folder_of(self)
         built = binaries(folder / "built")
         for path in folder.rglob("*"):

@@ -24,7 +24,7 @@ class TheAlarms(unittest.TestCase):
                 self.assertEqual(alarm["AlarmActions"]["Fn::If"][1], [{"Ref": "AlarmTopicArn"}])
                 self.assertEqual(alarm["OKActions"], alarm["AlarmActions"])
 
-    def test_each_cause_of_the_alarm_of_drains_counts_without_data_of_the_others(self) -> None:
+    def test_each_cause_alone_rings_the_alarm_of_drains(self) -> None:
         total, *causes = properties("DrainsAlarm")["Metrics"]
         self.assertEqual([one["Id"] for one in causes], ["errors", "throttles", "dropped", "lost", "hooks"])
         # A sum with a term that is missing is missing itself.
@@ -40,7 +40,7 @@ class TheAlarms(unittest.TestCase):
         announces = {name for name in ALARMS if RESOURCES[name].get("Condition") == "Announces"}
         self.assertEqual(announces, {"UndeliveredAlarm", "UnreadAlarm"})
 
-    def test_three_days_without_a_self_test_ring_though_one_comes_each_day(self) -> None:
+    def test_three_days_without_a_self_test_ring(self) -> None:
         alarm = properties("SelfTestAlarm")
         self.assertEqual(alarm["Period"] * alarm["EvaluationPeriods"], 3 * 86_400)
         self.assertEqual((alarm["ComparisonOperator"], alarm["Threshold"]), ("LessThanThreshold", 1))

@@ -46,7 +46,7 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
                     without = json.dumps(without_announcements(resource))
                     self.assertFalse(any(f'"{ours}"' in without for ours in OURS))
 
-    def test_subnets_and_security_groups_are_given_together_and_whole(self) -> None:
+    def test_subnets_and_security_groups_are_given_together(self) -> None:
         rule = TEMPLATE["Rules"]["SubnetsAndSecurityGroups"]["Assertions"][0]["Assert"]
         for subnets, groups, taken in (
             ("", "", True),
@@ -62,7 +62,7 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
 
 
 class TheWayOfAMessage(unittest.TestCase):
-    def test_no_message_comes_a_second_time_while_the_first_is_under_way(self) -> None:
+    def test_message_is_hidden_while_it_is_under_way(self) -> None:
         window = properties("AnnouncerAnnouncements")["MaximumBatchingWindowInSeconds"]
         least = 6 * properties("Announcer")["Timeout"] + window
         self.assertGreaterEqual(properties("Announcements")["VisibilityTimeout"], least)
@@ -130,7 +130,7 @@ class RulesOfOnesOwn(unittest.TestCase):
         self.assertEqual((event["source"], event["detail-type"], event["account"]), ("spillway", "Spillway Receipt", "123456789012"))
         self.assertLessEqual(set(event["detail"]), set(RECEIPT))
 
-    def test_pagerduty_hears_of_drains_that_failed_by_fields_that_every_receipt_has(self) -> None:
+    def test_pagerduty_rule_uses_fields_of_every_receipt(self) -> None:
         rule = pagerduty()["Failed"]["Properties"]
         self.assertTrue(matches(rule["EventPattern"], ended("failed")))
         self.assertFalse(matches(rule["EventPattern"], ended("drained")))

@@ -79,7 +79,7 @@ class TheDashboard(unittest.TestCase):
     def test_it_takes_the_outputs_of_the_stack(self) -> None:
         self.assertEqual(set(DASHBOARD["Parameters"]) - set(TEMPLATE["Outputs"]), {"StackName"})
 
-    def test_it_shows_every_metric_that_the_function_emits_and_no_other(self) -> None:
+    def test_dashboard_shows_exactly_the_emitted_metrics(self) -> None:
         shown = set()
         for widget in widgets("metric"):
             metrics, expressions = rows(widget)
@@ -87,7 +87,7 @@ class TheDashboard(unittest.TestCase):
             shown |= {name for expression in expressions for name in re.findall(r'MetricName="(\w+)"', expression)}
         self.assertEqual(shown, EMITTED)
 
-    def test_its_metrics_have_the_namespace_and_the_dimensions_with_which_they_are_emitted(self) -> None:
+    def test_metrics_have_the_emitted_namespace_and_dimensions(self) -> None:
         for widget in widgets("metric"):
             metrics, expressions = rows(widget)
             for namespace, name, *dimensions in metrics:

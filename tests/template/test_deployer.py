@@ -77,7 +77,7 @@ class TheDeployer(unittest.TestCase):
         self.assertEqual(statement["Action"], ["iam:PassRole"])
         self.assertEqual(statement["Condition"], {"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}})
 
-    def test_each_action_is_bound_to_resources_if_and_only_if_aws_can_do_that(self) -> None:
+    def test_each_action_is_bound_to_resources_if_aws_can(self) -> None:
         for name, one in statements().items():
             for action in one["Action"]:
                 with self.subTest(statement=name, action=action):

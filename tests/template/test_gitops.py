@@ -30,7 +30,7 @@ def by_name(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class TheKustomization(unittest.TestCase):
-    def test_has_what_kubectl_applies_from_the_folder_and_nothing_optional(self) -> None:
+    def test_folder_for_kubectl_has_nothing_optional(self) -> None:
         applied = [one for file in sorted((ROOT / "deploy").glob("*.yaml")) for one in objects(f"deploy/{file.name}")]
         self.assertEqual(by_name(built(ROOT / "deploy")), by_name(applied))
 

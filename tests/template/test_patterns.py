@@ -70,7 +70,7 @@ class EachRule(unittest.TestCase):
             for sample in samples:
                 self.assertEqual(self.rules_for(sample), [rule])
 
-    def test_it_takes_nothing_of_another_account_and_nothing_that_is_replayed(self) -> None:
+    def test_foreign_and_replayed_events_do_not_match(self) -> None:
         for rule, samples in self.samples.items():
             for field, value in (("account", "999999999999"), ("replay-name", "again")):
                 for sample in samples:

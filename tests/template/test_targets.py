@@ -44,7 +44,7 @@ class TheTargets(unittest.TestCase):
                 self.assertTrue(lets_in(statements, "lambda:InvokeFunction", KNOWN["Drain.Arn"], arn))
         self.assertFalse(lets_in(statements, "lambda:InvokeFunction", KNOWN["Drain.Arn"], ANOTHER))
 
-    def test_each_queue_takes_what_its_rules_send_by_tls_and_nothing_else(self) -> None:
+    def test_each_queue_accepts_only_its_rules_over_tls(self) -> None:
         for policy, queue, senders, others in (
             ("FailuresPolicy", "Failures", list(RULES.values()), [ANOTHER]),
             # Only the function fills this one.

@@ -170,7 +170,7 @@ class TheRules(unittest.TestCase):
                 unknown = {**event, "detail": {**event["detail"], field: "evaporate"}}
                 self.assertEqual(self.rules_for(unknown), self.rules_for(event))
 
-    def test_each_rule_invokes_the_function_and_keeps_what_it_cannot_deliver(self) -> None:
+    def test_each_rule_has_a_dead_letter_queue(self) -> None:
         for name, rule in self.rules_of_the_function().items():
             with self.subTest(rule=name):
                 (target,) = rule["Targets"]
@@ -181,7 +181,7 @@ class TheRules(unittest.TestCase):
                 permission = properties(f"{name}Permission")
                 self.assertEqual(permission["SourceArn"], attribute(name, "Arn"))
 
-    def test_capacity_blocks_and_rebalance_pass_only_if_a_list_names_them(self) -> None:
+    def test_unlisted_kinds_do_not_pass(self) -> None:
         for parameters, passed in (
             ({}, {"capacity-block-expiry"}),
             ({"DrainOn": "rebalance"}, {"rebalance-recommendation"}),
@@ -215,7 +215,7 @@ class TheFunctions(unittest.TestCase):
             with self.subTest(role=name):
                 self.assertEqual(role["PermissionsBoundary"], boundary)
 
-    def test_the_receipts_outlive_the_stack_and_stand_in_the_way_of_no_other(self) -> None:
+    def test_receipts_outlive_the_stack(self) -> None:
         self.assertEqual(RESOURCES["DrainLogs"]["UpdateReplacePolicy"], "Retain")
         # A stack that was never made leaves nothing behind.
         self.assertEqual(RESOURCES["DrainLogs"]["DeletionPolicy"], "RetainExceptOnCreate")
@@ -246,7 +246,7 @@ class TheDrainFunction(unittest.TestCase):
 class TheParameters(unittest.TestCase):
     """Names and defaults of the settings are compared by tests of the functions."""
 
-    def test_a_setting_that_the_function_would_refuse_is_refused_before_the_deployment(self) -> None:
+    def test_refused_setting_fails_before_the_deployment(self) -> None:
         # The page is compared with each function's own table by a test of the function.
         page = (ROOT / "docs/settings.md").read_text()
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
@@ -302,7 +302,7 @@ class TheParameters(unittest.TestCase):
         self.assertEqual([name for name, parameter in PARAMETERS.items() if "Default" not in parameter], [])
         self.assertEqual([name for name, parameter in PARAMETERS.items() if parameter.get("NoEcho")], [])
 
-    def test_the_console_and_the_page_ask_for_each_in_the_same_groups(self) -> None:
+    def test_console_and_page_group_parameters_alike(self) -> None:
         interface = TEMPLATE["Metadata"]["AWS::CloudFormation::Interface"]
         groups = {group["Label"]["default"]: group["Parameters"] for group in interface["ParameterGroups"]}
         six, *advanced = groups
@@ -377,7 +377,7 @@ class TheRights(unittest.TestCase):
     def allowed(self, policy: str) -> set[str]:
         return actions(self.policies[policy])
 
-    def test_the_function_and_scheduler_may_invoke_the_function_and_no_other(self) -> None:
+    def test_only_itself_and_scheduler_invoke_the_function(self) -> None:
         itself = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": attribute("Drain", "Arn")}
         invoking = (policy for policy in of_type("AWS::IAM::RolePolicy").values() if policy["PolicyName"] == "invoke")
         of_roles = {policy["RoleName"]["Ref"]: policy["PolicyDocument"]["Statement"] for policy in invoking}
@@ -420,12 +420,12 @@ class TheRights(unittest.TestCase):
         self.assertEqual((allow["Principal"], allow["Action"]), ({"Service": "events.amazonaws.com"}, "sqs:SendMessage"))
         self.assertEqual(deny["Effect"], "Deny")
 
-    def test_what_kubectl_takes_from_the_folder_is_only_what_every_cluster_needs(self) -> None:
+    def test_kubectl_folder_has_what_every_cluster_needs(self) -> None:
         # kubectl apply -f deploy/ takes every such file of the folder itself, and no folder in it.
         taken = [path.name for path in (ROOT / "deploy").iterdir() if path.suffix in (".json", ".yaml", ".yml")]
         self.assertEqual(taken, ["rbac.yaml"])
 
-    def test_the_cluster_role_and_the_flow_schemas_speak_of_one_group(self) -> None:
+    def test_cluster_role_and_flow_schemas_name_one_group(self) -> None:
         role, binding = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
         rights = {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]}
         self.assertEqual(

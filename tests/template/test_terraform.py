@@ -39,7 +39,7 @@ class TheModule(unittest.TestCase):
         used = names(r"(?<!data\.)\b(aws_\w+\.\w+)")
         self.assertLessEqual(used, resources)
 
-    def test_names_parameters_and_outputs_that_the_plain_template_has(self) -> None:
+    def test_module_names_parameters_of_the_template(self) -> None:
         given = set(re.findall(r'var\.parameters, "(\w+)"', MAIN)) | set(re.findall(r"(\w+) = ", block("aws_cloudformation_stack")["parameters"]))
         self.assertEqual(given, {"Hooks", "HookGroupTag", *plain.PARAMETERS})
         self.assertLessEqual(given, {*PARAMETERS, *plain.PARAMETERS})

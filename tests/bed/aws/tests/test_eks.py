@@ -45,6 +45,6 @@ class AccessEntries(OnTheSide):
         said = self.refused("InvalidParameterException", lambda: self.create(kubernetesGroups=["system:masters"]))
         self.assertIn("cannot start with system:", said)
 
-    def test_are_not_for_a_cluster_that_has_its_roles_in_a_config_map(self) -> None:
+    def test_cluster_with_a_config_map_has_no_access_entries(self) -> None:
         state.eks.put(Cluster(self.session, "https://127.0.0.1:1", "Y2E=", mode=CONFIG_MAP))
         self.refused("InvalidRequestException", self.create)

@@ -60,14 +60,14 @@ class TheRoles(unittest.TestCase):
         another = {"RoleArn": f"arn:aws:iam::{moto.account}:role/admin"}
         self.assert_denied("AccessDeniedException", "scheduler", "CreateSchedule", **group, Target=another)
 
-    def test_only_the_clusters_that_are_named_are_described_and_the_one_that_the_doctor_asks_for(self) -> None:
+    def test_only_named_clusters_and_the_doctors_are_described(self) -> None:
         self.deploy(SPILLWAY_CLUSTERS="prod, test")
         for cluster in ("prod", "test", "spillway-doctor-asks-for-nothing"):
             self.call("eks", "DescribeCluster", path=f"/clusters/{cluster}")
         for cluster in ("production", "other", ","):
             self.assert_denied("AccessDeniedException", "eks", "DescribeCluster", path=f"/clusters/{cluster}")
 
-    def test_only_hooks_of_groups_with_the_tag_are_held_and_completed(self) -> None:
+    def test_only_hooks_of_tagged_groups_are_completed(self) -> None:
         calls = ("CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
         for call in calls:
             self.call("autoscaling", call, AutoScalingGroupName="other-nodes")
@@ -77,12 +77,12 @@ class TheRoles(unittest.TestCase):
             for group in ("other-nodes", "untagged"):
                 self.assert_denied("AccessDenied", "autoscaling", call, AutoScalingGroupName=group)
 
-    def test_scheduler_may_invoke_the_function_of_its_stack_and_no_other(self) -> None:
+    def test_scheduler_invokes_only_the_function_of_its_stack(self) -> None:
         key, function = self.caller.access_key_id, f"arn:aws:lambda:{WHERE}:function:"
         self.assertTrue(self.iam.may_schedule(key, f"{function}drain-1"))
         self.assertFalse(self.iam.may_schedule(key, f"{function}drain-2"))
 
-    def test_a_call_that_nobody_knows_the_right_of_is_no_denial_and_no_pass(self) -> None:
+    def test_call_without_a_known_right_is_an_error(self) -> None:
         with self.assertRaises(NoSuchRight):
             self.call("ec2", "TerminateInstances")
         with self.assertRaises(Unjudged):

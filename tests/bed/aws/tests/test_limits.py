@@ -79,7 +79,7 @@ class WhatIsPut(OnTheSide):
             self.put(*entries)
         self.assertEqual(caught.exception.response["Error"]["Code"], "ValidationException")
 
-    def test_ten_events_are_taken_at_once_and_an_eleventh_refuses_them_all(self) -> None:
+    def test_eleven_events_in_one_call_are_all_refused(self) -> None:
         entry = {"Source": "spillway", "DetailType": "A", "Detail": "{}"}
         self.assertTrue(all("EventId" in one for one in self.put(*[entry] * 10)))
         self.assert_refused(*[entry] * 11)

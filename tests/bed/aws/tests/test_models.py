@@ -45,7 +45,7 @@ class Requests(unittest.TestCase):
         entry = {"Source": "s", "DetailType": "d", "detail": "{}"}
         self.assert_problem("Entries.0.detail", call("events", "PutEvents", json={"Entries": [entry]}))
 
-    def test_a_member_that_is_missing_and_one_of_another_type_are_found(self) -> None:
+    def test_missing_or_mistyped_answer_member_is_found(self) -> None:
         self.assert_problem("lifecycleHookName", query("autoscaling", "RecordLifecycleActionHeartbeat", AutoScalingGroupName="g"))
         self.assert_problem("Entries", call("events", "PutEvents", json={"Entries": {}}))
 
@@ -58,7 +58,7 @@ class Answers(unittest.TestCase):
         cluster = call("eks", "DescribeCluster", path="/clusters/prod", method="GET")
         self.assertEqual(self.problems(cluster, {"cluster": {"name": "prod", "createdAt": 1.0}}), [])
 
-    def test_a_member_that_there_is_not_and_one_of_another_type_are_found(self) -> None:
+    def test_unknown_or_mistyped_request_member_is_found(self) -> None:
         cluster = call("eks", "DescribeCluster", path="/clusters/prod", method="GET")
         self.assertIn("cluster.Name", self.problems(cluster, {"cluster": {"Name": "prod"}})[0])
         self.assertTrue(self.problems(cluster, {"cluster": {"name": ["prod"]}}))

@@ -13,7 +13,7 @@ class TheRuler(unittest.TestCase):
         self.assertEqual(ruler.rules_for({"source": "aws.ec2", "detail": {"state": "pending"}}), ["b"])
         self.assertEqual(ruler.rules_for({"source": "my.ec2"}), [])
 
-    def test_a_pattern_that_eventbridge_refuses_is_an_error_that_names_its_rule(self) -> None:
+    def test_refused_pattern_names_its_rule(self) -> None:
         for pattern, why in (
             ({"source": []}, "Empty arrays are not allowed"),
             ({"source": "aws.ec2"}, '"source" must be an object or an array'),

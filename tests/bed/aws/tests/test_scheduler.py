@@ -61,7 +61,7 @@ class Schedules(OnTheSide):
         self.assertEqual(error["Code"], code)
         self.assertIn(message, error["Message"])
 
-    def test_a_second_schedule_of_the_name_is_a_conflict_unless_it_is_the_same_request(self) -> None:
+    def test_second_schedule_of_a_name_conflicts_unless_repeated(self) -> None:
         self.create(at(in_(3600)), ClientToken="t-1")
         self.create(at(in_(3600)), ClientToken="t-1")
         message = f"Schedule {self.name} already exists."
