@@ -72,7 +72,7 @@ def _table(text: str) -> tuple[dict[str, Value], dict[str, Value]]:
     return values, variables
 
 
-CHART, VARIABLES = _table((pkgutil.get_data(__package__, "chart.txt") or b"").decode())
+CHART, VARIABLES = _table((pkgutil.get_data("from_nth", "chart.txt") or b"").decode())
 VALUE_OF_VARIABLE = {value.variable: key for key, value in CHART.items() if value.variable}
 
 # A map of which the chart knows each key; of the other maps every key goes to Kubernetes as it is.

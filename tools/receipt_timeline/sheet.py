@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from .marks import shapes, symbol
 from .markup import Child, document, element
 
-STYLE = (pkgutil.get_data(__package__, "page.css") or b"").decode()
+STYLE = (pkgutil.get_data("receipt_timeline", "page.css") or b"").decode()
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 # How an ending looks; every other one is good.
