@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +134,8 @@ def _longest_wait(options: argparse.Namespace) -> int:
     """HookMaxWaitS of the stack; its default without rights to read the stack."""
     try:
         return int(stack.read(Aws(options.region), options.stack).parameters.get("HookMaxWaitS", DEFAULT_WAIT_S))
-    except Failed:
+    except Failed as error:
+        print(f"spillway doctor: HookMaxWaitS={DEFAULT_WAIT_S} is assumed: {error}", file=sys.stderr)
         return DEFAULT_WAIT_S
 
 

@@ -281,6 +281,8 @@ if sys.argv[1:3] == ["eks", "list-clusters"]:
     print(json.dumps({"clusters": ["one", "two"] if of.get("--region") != "eu-west-1" else []}))
 elif sys.argv[1:3] == ["eks", "update-kubeconfig"]:
     pathlib.Path(of["--kubeconfig"]).write_text(of["--name"])
+else:
+    sys.exit("An error occurred (AccessDenied) when calling the Some operation: no")
 """
 
 
@@ -294,8 +296,11 @@ class Typed(unittest.TestCase):
             (self.folder / name).chmod(0o755)
 
     def drains(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.spillway("drains", *arguments)
+
+    def spillway(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "TMPDIR": str(self.folder)}
-        command = [sys.executable, str(TOOLS / "spillway"), "drains", *arguments]
+        command = [sys.executable, str(TOOLS / "spillway"), *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
     def cluster(self, name: str, *nodes: Json, **more: Any) -> None:
@@ -345,6 +350,14 @@ class Typed(unittest.TestCase):
             os.close(ours)
             with self.assertRaises(ProcessLookupError):
                 os.kill(int((self.folder / "mine.pid").read_text()), 0)
+
+    def test_forecast_reads_the_node_through_the_same_proxy(self) -> None:
+        self.cluster("one", node("n-1"))
+        done = self.spillway("doctor", "one", "--node", "n-1")
+        self.assertEqual((done.returncode, done.stderr), (1, "spillway doctor: HookMaxWaitS=3600 is assumed: Some: no\n"))
+        self.assertIn("n-1: 1 pod can hold a drain, for up to 60 min", done.stdout)
+        self.assertRegex(done.stdout, r"shop/web-0 +budget shop/web +60 min")
+        self.assertEqual(list(self.folder.glob("spillway-*")), [], "nothing is left behind")
 
     def test_json_is_for_programs(self) -> None:
         self.cluster("mine", node())
