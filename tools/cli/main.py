@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
             os.environ["AWS_PROFILE"] = options.profile
         return int(module.run(options) or FINE)
     except KeyboardInterrupt:
-        print("\nstopped", file=sys.stderr)
+        print(f"\nspillway {name}: stopped; another run does the rest", file=sys.stderr)
         return FINDING
     except BrokenPipeError:
         # The reader has closed the pipe. Python would complain once more at its end.
