@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from cli import Failed
 from cli import options as common
@@ -36,7 +37,7 @@ OF_CLUSTER = re.compile(r"([0-9A-Za-z][0-9A-Za-z_-]{0,99})=(.+)")
 
 
 def parser() -> argparse.ArgumentParser:
-    made = common.parser("from-nth", DESCRIPTION, "spillway from-nth --cluster prod nth-values.yaml", (), needs_stack=False)
+    made = common.parser("from-nth", DESCRIPTION, "spillway from-nth --cluster prod nth-values.yaml", needs_stack=False)
     named = "the values, YAML or JSON; - or nothing reads standard input. Several files each name their cluster"
     made.add_argument("files", metavar="[CLUSTER=]FILE", nargs="*", help=named)
     several = {"action": "append", "default": []}
@@ -103,7 +104,9 @@ def converted(sources: list[Source], options: argparse.Namespace) -> int:
         sys.stderr.write(report)
         print("\nspillway from-nth: nothing is written: see CONTRADICTIONS", file=sys.stderr)
         return 1
-    if options.overrides:
+    if options.output == "json":
+        print(json.dumps(as_json(sources, conversions, parameters, contradictions), indent=2, ensure_ascii=False))
+    elif options.overrides:
         sys.stderr.write(report)
         print(sam.overrides(parameters))
     elif samconfig:
@@ -119,6 +122,18 @@ def converted(sources: list[Source], options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 1 if contradictions or any(map(left_out, conversions)) else 0
+
+
+def as_json(sources: list[Source], conversions: list[Conversion], parameters: dict[str, str], contradictions: list[fleet.Contradiction]) -> dict[str, Any]:
+    lines = [(source.name, line) for source, conversion in zip(sources, conversions) for line in conversion.lines]
+    return {
+        "parameters": parameters,
+        "contradictions": [vars(one) for one in contradictions],
+        "values": [
+            {"of": name, "value": line.value, "verdict": line.answer.verdict.value, "why": line.answer.why, "commands": line.answer.commands}
+            for name, line in lines
+        ],
+    }
 
 
 def of_section(samconfig: Path | None, sources: list[Source]) -> list[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -23,7 +24,6 @@ def parser() -> argparse.ArgumentParser:
         "has built; else by the announcer of the stack (rights: cloudformation:DescribeStacks and DescribeStackResource, lambda:InvokeFunction). A message that cannot "
         "be made is exit code 1.",
         "spillway preview --template slack.tmpl",
-        (),
     )
     form = made.add_mutually_exclusive_group()
     form.add_argument("--template", metavar="FILE", help="a Go template; - is standard input")
@@ -38,7 +38,10 @@ def run(options: argparse.Namespace) -> int:
     if form != "format":
         given = sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
     shown, failed = (_by_program if program() else _by_announcer)(form, given, options)
-    print(failed or shown, end="" if shown.endswith("\n") else "\n", file=sys.stderr if failed else sys.stdout)
+    if options.output == "json":
+        print(json.dumps({"messages": shown, "error": failed or None}, indent=2))
+    else:
+        print((failed or shown).rstrip("\n"), file=sys.stderr if failed else sys.stdout)
     return FINDING if failed else FINE
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from itertools import accumulate, count
 from xml.etree.ElementTree import Element
 
+from cli import counted
+
 from . import lanes
 from .bars import line, mark, picture, span, upright
 from .drain import Drain
@@ -15,7 +17,7 @@ from .markup import append, element
 from .page import about, picture_of
 from .scale import Scale
 from .sheet import badge, legend, shape_of, sheet
-from .words import counted, day_and_clock, duration, listed, moment
+from .words import day_and_clock, duration, listed, moment
 
 
 def fleet_page(drains: list[Drain]) -> str:

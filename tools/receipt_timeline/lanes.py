@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from xml.etree.ElementTree import Element
 
+from cli import counted
+
 from .bars import MIDDLE, line, mark, picture, span, upright
 from .drain import MOST_HEARTBEATS, Drain, Invocation
 from .markup import append, element, percent
 from .scale import Scale
-from .words import clock, counted, duration, moment, tick
+from .words import clock, duration, moment, tick
 
 # The curve's own units, drawn over the whole width and height of its picture.
 CURVE = 1000

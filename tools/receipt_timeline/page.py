@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from xml.etree.ElementTree import Element
 
+from cli import counted
+
 from . import lanes
 from .bars import bar, css, is_timed, line, picture, span, story, upright
 from .drain import Drain
@@ -14,7 +16,7 @@ from .markup import append, element
 from .receipt import UNTOUCHED, Fate, Pod
 from .scale import MINUTE, Scale, enlarged, whole
 from .sheet import badge, legend, sheet
-from .words import clock, counted, day_and_clock, duration, moment
+from .words import clock, day_and_clock, duration, moment
 
 
 def page(drain: Drain) -> str:

@@ -52,10 +52,6 @@ def day_and_clock(time: datetime, ms: int = 0) -> str:
     return f"{time + timedelta(milliseconds=ms):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def counted(number: int, one: str) -> str:
-    return f"{number} {one}" if number == 1 else f"{number} {one}s"
-
-
 def listed(words: list[str]) -> str:
     """a, b and c."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -112,6 +112,11 @@ class TheCommand(unittest.TestCase):
         self.assertNotIn("replicas: 2", self.run_it(sample).stdout)
         self.assertIn("replicas: 2", self.run_it("--all", sample).stdout)
 
+    def test_json_has_parameters_and_verdicts(self) -> None:
+        document = json.loads(self.run_it("-o", "json", "--cluster", "prod", given='{"taintNode": true}').stdout)
+        self.assertEqual(document["parameters"], {"Taints": "nth", "Clusters": "prod", "DryRun": "true"})
+        self.assertEqual((document["values"][0]["value"], document["values"][0]["verdict"]), ("taintNode: true", "same"))
+
     def test_steps_name_tags_only_where_nth_has_them(self) -> None:
         for sample, moves in (("queue", "group by group"), ("imds", "both act on each node")):
             steps = self.run_it(str(SAMPLES / f"{sample}.yaml")).stdout.split("To change over")[1]
