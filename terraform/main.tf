@@ -1,12 +1,14 @@
 # Spillway of a release: the stack, and what lets it into clusters and groups. docs/install-variants.md, Terraform
 
 locals {
-  # This module is a folder of the release, beside its packages.
-  release  = "${path.module}/.."
-  packages = fileset(local.release, "packages/${var.architecture}/*.zip")
-  template = "${local.release}/template-plain${var.architecture == "arm64" ? "" : "-${var.architecture}"}.json"
+  # Without `release` this module is a folder of the unpacked release, and uploads its files. With it, the bucket has them.
+  is_beside = var.release == ""
+  folder    = "${path.module}/.."
+  packages  = local.is_beside ? fileset(local.folder, "packages/${var.architecture}/*.zip") : toset([])
+  template  = "template-plain${var.architecture == "arm64" ? "" : "-${var.architecture}"}.json"
   # Other code or another template has another place, so that the stack is updated, and rolled back, to what is there.
-  prefix = "${var.name}/${sha256(join("", [for file in local.packages : filesha256("${local.release}/${file}")]))}/"
+  uploaded = "${var.name}/${sha256(join("", [for file in local.packages : filesha256("${local.folder}/${file}")]))}/"
+  prefix   = local.is_beside ? local.uploaded : "spillway/${var.release}/"
 
   # The first of the hooks that the stack completes.
   hook = trimspace(split(",", lookup(var.parameters, "Hooks", "spillway"))[0])
@@ -19,7 +21,7 @@ resource "aws_s3_object" "package" {
   for_each = local.packages
   bucket   = var.bucket
   key      = "${local.prefix}${each.value}"
-  source   = "${local.release}/${each.value}"
+  source   = "${local.folder}/${each.value}"
 
   lifecycle {
     create_before_destroy = true
@@ -28,9 +30,10 @@ resource "aws_s3_object" "package" {
 
 # The template has more than the 51,200 bytes that may be in the call itself.
 resource "aws_s3_object" "template" {
-  bucket = var.bucket
-  key    = "${var.name}/${filesha256(local.template)}.json"
-  source = local.template
+  for_each = local.is_beside ? toset([local.template]) : toset([])
+  bucket   = var.bucket
+  key      = "${var.name}/${filesha256("${local.folder}/${each.value}")}.json"
+  source   = "${local.folder}/${each.value}"
 
   lifecycle {
     create_before_destroy = true
@@ -44,7 +47,7 @@ data "aws_s3_bucket" "this" {
 resource "aws_cloudformation_stack" "this" {
   name         = var.name
   capabilities = ["CAPABILITY_IAM"]
-  template_url = "https://${data.aws_s3_bucket.this.bucket_regional_domain_name}/${aws_s3_object.template.key}"
+  template_url = "https://${data.aws_s3_bucket.this.bucket_regional_domain_name}/${local.is_beside ? aws_s3_object.template[local.template].key : "${local.prefix}${local.template}"}"
   parameters   = merge(var.parameters, { CodeBucket = var.bucket, CodePrefix = local.prefix })
   depends_on   = [aws_s3_object.package]
 }

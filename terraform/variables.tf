@@ -3,6 +3,12 @@ variable "bucket" {
   type        = string
 }
 
+variable "release" {
+  description = "Version of a release whose files are in the bucket below spillway/VERSION/. Empty: the module uploads the files of the release around it."
+  type        = string
+  default     = ""
+}
+
 variable "clusters" {
   description = "The EKS clusters that let the function in. Their authentication mode is API or API_AND_CONFIG_MAP."
   type        = set(string)

@@ -50,11 +50,12 @@ class TheModule(unittest.TestCase):
             self.assertEqual(plain.name(architecture), f"template-plain{suffix}.json")
             for binary in FUNCTIONS.values():
                 self.assertEqual(template.package(architecture, binary), f"packages/{architecture}/{binary}.zip")
-        for written in ('"packages/${var.architecture}/*.zip"', '/template-plain${var.architecture == "arm64" ? "" : "-${var.architecture}"}.json"'):
+        for written in ('"packages/${var.architecture}/*.zip"', '"template-plain${var.architecture == "arm64" ? "" : "-${var.architecture}"}.json"'):
             self.assertIn(written, MAIN)
 
-    def test_its_prefix_is_one_that_the_template_takes(self) -> None:
-        self.assertRegex(f"spillway/{'a' * 64}/", plain.PARAMETERS["CodePrefix"]["AllowedPattern"])
+    def test_prefixes_are_accepted_by_the_template(self) -> None:
+        for prefix in (f"spillway/{'a' * 64}/", "spillway/0.2.0/"):
+            self.assertRegex(prefix, plain.PARAMETERS["CodePrefix"]["AllowedPattern"])
 
     def test_makes_the_entry_and_the_hook_of_the_enroller(self) -> None:
         self.assertEqual(block("aws_eks_access_entry")["kubernetes_groups"], f'["{access.GROUP}"]')
