@@ -63,9 +63,7 @@ def read(aws: Aws, name: str) -> Stack:
         (described,) = aws.call("cloudformation", "describe-stacks", "--stack-name", name)["Stacks"]
     except AwsError as error:
         if "does not exist" in str(error):
-            raise Failed(
-                f"there is no stack {name} in this Region: deploy it first, or name it with --stack, and its Region with --region"
-            ) from None
+            raise Failed(f"there is no stack {name} in this Region: deploy it first, or name it with --stack, and its Region with --region") from None
         raise
     outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
     if not {"RoleArn", "FunctionName"} <= outputs.keys():

@@ -15,16 +15,10 @@ MANAGER = "spillway-enroll"
 DEPLOY = project.root() / "deploy"
 OPTIONAL = sorted(file.name for file in (DEPLOY / "optional").glob("*.yaml"))
 # Files that a parameter needs, and the parameter's value that needs none.
-NEEDED = {
-    "node-events.yaml": ("NodeEvents", "false"),
-    "karpenter.yaml": ("Karpenter", "off"),
-}
+NEEDED = {"node-events.yaml": ("NodeEvents", "false"), "karpenter.yaml": ("Karpenter", "off")}
 # Each object has it, also one that a later version no longer brings.
 LABEL = "app.kubernetes.io/name=spillway"
-KINDS = (
-    "clusterroles,clusterrolebindings,flowschemas,prioritylevelconfigurations,"
-    "validatingadmissionpolicies,validatingadmissionpolicybindings"
-)
+KINDS = "clusterroles,clusterrolebindings,flowschemas,prioritylevelconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings"
 # What `kubectl apply` is known by, which server-side does not say that it applies.
 CLIENT_SIDE = "kubectl-client-side-apply"
 
@@ -101,9 +95,7 @@ def key(one: Object) -> tuple[str, str]:
 
 def _content(one: Object) -> Object:
     """Without what the server writes at each change, and without the status, which is its own business."""
-    metadata = {
-        name: value for name, value in one["metadata"].items() if name not in ("managedFields", "resourceVersion", "generation")
-    }
+    metadata = {name: value for name, value in one["metadata"].items() if name not in ("managedFields", "resourceVersion", "generation")}
     return {**{name: value for name, value in one.items() if name != "status"}, "metadata": metadata}
 
 

@@ -12,19 +12,8 @@ from .report import Check, Finding, Report, Severity, Status
 
 # The words before a check.
 WORDS = {Status.FAIL: "FAIL", Status.UNKNOWN: "?", Status.WARN: "warn", Status.SKIPPED: "skip", Status.OK: "ok"}
-COLOURS = {
-    Status.FAIL: "31;1",
-    Status.UNKNOWN: "35",
-    Status.WARN: "33",
-    Status.SKIPPED: "36",
-    Status.OK: "32",
-}
-MARKS = {
-    Severity.FAIL: ("✗", "31;1"),
-    Severity.UNKNOWN: ("?", "35"),
-    Severity.WARN: ("!", "33"),
-    Severity.INFO: ("i", "36"),
-}
+COLOURS = {Status.FAIL: "31;1", Status.UNKNOWN: "35", Status.WARN: "33", Status.SKIPPED: "36", Status.OK: "32"}
+MARKS = {Severity.FAIL: ("✗", "31;1"), Severity.UNKNOWN: ("?", "35"), Severity.WARN: ("!", "33"), Severity.INFO: ("i", "36")}
 WORD, CHECK, FINDING = 2, 8, 8
 # So many of a finding's nodes are named; the table of nodes has them all.
 NODES = 3
@@ -83,12 +72,7 @@ class Page:
 
     def wrapped(self, text: str, indent: int, hanging: int = 0) -> list[str]:
         return textwrap.wrap(
-            text,
-            self.width,
-            initial_indent=" " * indent,
-            subsequent_indent=" " * (indent + hanging),
-            break_long_words=False,
-            break_on_hyphens=False,
+            text, self.width, initial_indent=" " * indent, subsequent_indent=" " * (indent + hanging), break_long_words=False, break_on_hyphens=False
         )
 
     def bold(self, text: str) -> str:

@@ -55,9 +55,7 @@ class Installation:
     # The umbrella chart's key under which the values were.
     under: str | None = None
     # What holds in the end, for every value of the chart and every variable of VARIABLES.
-    holds: dict[str, Any] = field(
-        default_factory=lambda: {key: value.default for key, value in (CHART | VARIABLES).items()}
-    )
+    holds: dict[str, Any] = field(default_factory=lambda: {key: value.default for key, value in (CHART | VARIABLES).items()})
     # Variables whose value stands in a Secret or ConfigMap: the key, and where.
     referred: dict[str, dict[str, Any]] = field(default_factory=dict)
     # Keys of values that `extraEnv` sets once more.

@@ -25,8 +25,7 @@ UMBRELLA_SWITCH = "enabled"
 
 FIRST_DRY = Answer(
     Verdict.SAME,
-    "Nothing is touched, and the receipts say what would have been done. When they and the doctor are as you want them, run "
-    "this again with --live.",
+    "Nothing is touched, and the receipts say what would have been done. When they and the doctor are as you want them, run this again with --live.",
     ("DryRun",),
 )
 BY_HAND = Answer(Verdict.SAME, "It wins over what NTH's values say.")
@@ -52,11 +51,7 @@ class Conversion:
 
 
 def convert(
-    nth: Installation,
-    template: dict[str, Parameter],
-    cluster: str | None = None,
-    live: bool = False,
-    by_hand: dict[str, str] | None = None,
+    nth: Installation, template: dict[str, Parameter], cluster: str | None = None, live: bool = False, by_hand: dict[str, str] | None = None
 ) -> Conversion:
     """All lines, and the parameters that this version can be given. Whether it is a dry run is always said, because SAM
     keeps the previous value of what is not."""
@@ -96,15 +91,9 @@ def answer_to(given: Given, nth: Installation) -> Answer:
     if given.key in nth.overridden and not given.of_extra_env:
         return Answer(Verdict.NOT_NEEDED, f"extraEnv sets {CHART[given.key].variable} after it, and that holds.")
     if given.key not in nth.holds:
-        return Answer(
-            Verdict.NOT_NEEDED,
-            "It is not NTH's own but of the AWS SDK or of Go in NTH's pod; the function runs elsewhere.",
-        )
+        return Answer(Verdict.NOT_NEEDED, "It is not NTH's own but of the AWS SDK or of Go in NTH's pod; the function runs elsewhere.")
     if is_decided(given.key) and given.key in nth.referred and given.key != "webhookURL":
-        return Answer(
-            Verdict.NO_COUNTERPART,
-            "Its value stands elsewhere in the cluster. Write it in place of valueFrom and run this again.",
-        )
+        return Answer(Verdict.NO_COUNTERPART, "Its value stands elsewhere in the cluster. Write it in place of valueFrom and run this again.")
     return answer_of(given.key, nth)
 
 

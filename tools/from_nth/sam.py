@@ -71,10 +71,7 @@ def pair(name: str, value: str) -> str:
         written = quote + re.sub(rf"\\(?=[ '\"])|{quote}", lambda found: "\\" + found[0], value) + quote
         if pattern.fullmatch(written) and unescaped(written[1:-1]) == value:
             return f"{name}={written}"
-    raise Unsayable(
-        f"SAM cannot be told this value of {name}: it has a quote behind a backslash. Set it in the CloudFormation "
-        "console"
-    )
+    raise Unsayable(f"SAM cannot be told this value of {name}: it has a quote behind a backslash. Set it in the CloudFormation console")
 
 
 def unescaped(written: str) -> str:

@@ -81,9 +81,7 @@ def the_manifest(documents: list[Any]) -> Any:
     for these in (found, of_nth):
         if len(these) == 1:
             return these[0]
-    raise Unusable(
-        f"it has {len(documents)} documents, of which {len(of_nth)} are a {' or '.join(MANIFESTS)} of {NTH}: give one alone"
-    )
+    raise Unusable(f"it has {len(documents)} documents, of which {len(of_nth)} are a {' or '.join(MANIFESTS)} of {NTH}: give one alone")
 
 
 def refuse_repeats(node: Any, seen: set[int]) -> None:

@@ -54,9 +54,6 @@ def _selects(selector: Json, labels: dict[str, str]) -> bool:
 
 def _meets(expression: Json, labels: dict[str, str]) -> bool:
     value, values = labels.get(expression["key"]), expression.get("values") or []
-    return {
-        "In": value in values,
-        "NotIn": value not in values,
-        "Exists": value is not None,
-        "DoesNotExist": value is None,
-    }.get(expression["operator"], False)
+    return {"In": value in values, "NotIn": value not in values, "Exists": value is not None, "DoesNotExist": value is None}.get(
+        expression["operator"], False
+    )

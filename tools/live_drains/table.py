@@ -14,9 +14,7 @@ HEADINGS = ("CLUSTER", "NODE", "ZONE", "NOTICE", "STATE", "SINCE", "TIME LEFT", 
 MOST_BLOCKERS = 2
 
 
-def table(
-    drains: list[Drain], not_read: list[tuple[str, str]], now: datetime, clusters: int, width: int = 0, height: int = 0
-) -> str:
+def table(drains: list[Drain], not_read: list[tuple[str, str]], now: datetime, clusters: int, width: int = 0, height: int = 0) -> str:
     """Current drains, the least time left first. Width and height cut the table; 0 cuts nothing."""
     rows = [HEADINGS, *(_row(drain, now) for drain in by_urgency(drains))] if drains else []
     lines = [_summary(drains, now, clusters - len(not_read), clusters), *aligned(rows)]

@@ -182,11 +182,7 @@ def _invocations(receipts: list[Receipt], is_announced: bool) -> tuple[Invocatio
     known = {receipt.request_id for receipt in receipts}
     all_of_them = [
         Invocation(
-            receipt.request_id,
-            *_span(receipt),
-            ending=receipt.ending,
-            steps=receipt.steps,
-            pods=Counter(pod.fate.value for pod in receipt.pods),
+            receipt.request_id, *_span(receipt), ending=receipt.ending, steps=receipt.steps, pods=Counter(pod.fate.value for pod in receipt.pods)
         )
         for receipt in receipts
     ]

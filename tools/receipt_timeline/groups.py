@@ -28,10 +28,7 @@ class Queue:
         requested = [pod.requested_ms for pod in self.pods if pod.requested_ms is not None]
         gone = [pod.gone_ms for pod in self.pods if pod.gone_ms is not None]
         return replace(
-            last,
-            name=f"{len(self.pods)} pods",
-            requested_ms=min(requested, default=None),
-            gone_ms=max(gone) if len(gone) == len(self.pods) else None,
+            last, name=f"{len(self.pods)} pods", requested_ms=min(requested, default=None), gone_ms=max(gone) if len(gone) == len(self.pods) else None
         )
 
 
@@ -68,9 +65,7 @@ def groups(drain: Drain) -> list[Group]:
     clean = sorted(of[Fate.CLEAN], key=_slowest_first)
     slow = _slow(clean) if len(clean) > MANY else []
     others = [pod for pod in clean if pod not in slow]
-    stayed, returned, blocked, free = (
-        _by_name(of[fate]) for fate in (Fate.STAYED, Fate.RETURNED, Fate.WOULD_BE_BLOCKED, Fate.WOULD_LEAVE)
-    )
+    stayed, returned, blocked, free = (_by_name(of[fate]) for fate in (Fate.STAYED, Fate.RETURNED, Fate.WOULD_BE_BLOCKED, Fate.WOULD_LEAVE))
     all_of_them = [
         Group("Would be blocked", "in a dry run: the API server would refuse the eviction", blocked),
         Group("Would leave", "in a dry run: the API server would accept the eviction", free, is_folded=len(free) > MANY),

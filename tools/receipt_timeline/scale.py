@@ -43,9 +43,7 @@ class Scale:
 
     def step(self) -> int:
         span = self.to_ms - self.from_ms
-        return next(
-            (step for step in STEPS if span / step <= MOST_TICKS), STEPS[-1] * (1 + int(span / STEPS[-1] / MOST_TICKS))
-        )
+        return next((step for step in STEPS if span / step <= MOST_TICKS), STEPS[-1] * (1 + int(span / STEPS[-1] / MOST_TICKS)))
 
     def ticks(self) -> list[int]:
         step = self.step()

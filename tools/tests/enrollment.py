@@ -35,10 +35,7 @@ def hook(name: str = "spillway", **values: Any) -> dict[str, Any]:
 
 def managed(one: dict[str, Any], *managers: tuple[str, str] | tuple[str, str, str]) -> dict[str, Any]:
     """An object that these have applied or updated; a third word is a subresource."""
-    entries = [
-        {"manager": manager[0], "operation": manager[1]} | ({"subresource": manager[2]} if len(manager) > 2 else {})
-        for manager in managers
-    ]
+    entries = [{"manager": manager[0], "operation": manager[1]} | ({"subresource": manager[2]} if len(manager) > 2 else {}) for manager in managers]
     return {**one, "metadata": {**one["metadata"], "managedFields": entries, "resourceVersion": "7"}}
 
 

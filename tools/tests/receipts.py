@@ -24,12 +24,7 @@ def receipt(**fields: Any) -> Json:
         "message": "drained: …",
         "receipt": 2,
         "request_id": "r-1",
-        "notice": {
-            "event_id": "e-1",
-            "kind": "spot interruption",
-            "time": "2026-11-21T03:12:00Z",
-            "deadline": "2026-11-21T03:14:00Z",
-        },
+        "notice": {"event_id": "e-1", "kind": "spot interruption", "time": "2026-11-21T03:12:00Z", "deadline": "2026-11-21T03:14:00Z"},
         "instance": "i-1234567890abcdef0",
         "zone": "us-east-1a",
         "instance_type": "m7g.large",

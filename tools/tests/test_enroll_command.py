@@ -82,7 +82,7 @@ class WhatIsRefused(unittest.TestCase):
         for said in (
             "An error occurred (ExpiredToken) when calling the DescribeStacks operation: The security token is expired",
             "Error when retrieving token from sso: Token has expired and refresh failed",
-            "Unable to locate credentials. You can configure credentials by running \"aws configure\".",
+            'Unable to locate credentials. You can configure credentials by running "aws configure".',
         ):
             error = aws._error("iam it", said)
             self.assertIsInstance(error, aws.Unusable)
@@ -118,7 +118,6 @@ class TheDocuments(unittest.TestCase):
             with self.subTest(page=page, command=words):
                 command.parser().parse_args(words.split()[2:])
 
-
     def test_phrases_of_the_page_are_in_the_tool(self) -> None:
         table = (ROOT / "docs/troubleshooting.md").read_text().partition("## Enrolling")[2]
         said = "".join(file.read_text() for file in (ROOT / "tools/cluster_enrollment").glob("*.py"))
@@ -147,8 +146,7 @@ class TheOutcome(unittest.TestCase):
     def test_is_a_row_with_the_worst_of_each_part(self) -> None:
         found = result(step(State.DONE), step(State.TOLD), step(State.THERE, Part.RIGHTS))
         self.assertEqual(
-            table.table([found]).splitlines(),
-            ["CLUSTER  ACCESS  RIGHTS  HOOKS          DOCTOR", "prod     told    there   1 of 2 groups  ok"],
+            table.table([found]).splitlines(), ["CLUSTER  ACCESS  RIGHTS  HOOKS          DOCTOR", "prod     told    there   1 of 2 groups  ok"]
         )
 
     def test_finished_steps_are_not_printed(self) -> None:

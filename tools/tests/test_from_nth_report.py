@@ -49,9 +49,7 @@ class TheReport(unittest.TestCase):
 
 class TheCommand(unittest.TestCase):
     def run_it(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *TOOL, *arguments], input=given, capture_output=True, text=True, check=False
-        )
+        return subprocess.run([sys.executable, *TOOL, *arguments], input=given, capture_output=True, text=True, check=False)
 
     def test_reads_a_file_and_standard_input_alike(self) -> None:
         sample = SAMPLES / "queue.yaml"
@@ -89,11 +87,7 @@ class TheCommand(unittest.TestCase):
             for option in ([], ["--samconfig", file], ["--overrides"]):
                 run = self.run_it(*option, given=json.dumps(cut_off))
                 self.assertEqual(run.returncode, 1)
-                self.assertTrue(
-                    run.stderr.endswith(
-                        "this version lacks some of the parameters; without them Spillway does its default\n"
-                    )
-                )
+                self.assertTrue(run.stderr.endswith("this version lacks some of the parameters; without them Spillway does its default\n"))
         self.assertEqual(self.run_it("--overrides", given='{"logLevel": "debug", "jsonLogging": true}').returncode, 0)
 
     def test_refuses_a_wrong_parameter_of_the_reader(self) -> None:
@@ -126,7 +120,10 @@ class TheCommand(unittest.TestCase):
 
     def test_steps_follow_the_order_of_the_guide(self) -> None:
         steps = self.run_it(str(SAMPLES / "queue.yaml")).stdout.split("To change over")[1]
-        places = [steps.index(step) for step in ("a dry run", "tools/spillway enroll", "tools/spillway doctor,", "--live", "5. tools/spillway doctor", "NTH's tag off")]
+        places = [
+            steps.index(step)
+            for step in ("a dry run", "tools/spillway enroll", "tools/spillway doctor,", "--live", "5. tools/spillway doctor", "NTH's tag off")
+        ]
         self.assertEqual(places, sorted(places))
         self.assertIn("ManagedTag=spillway/managed", self.run_it(str(SAMPLES / "queue.yaml")).stdout)
 

@@ -24,9 +24,7 @@ class TheReader(unittest.TestCase):
                 self.assertEqual(read[name].default, str(expected["Default"]) if "Default" in expected else None)
                 self.assertEqual(list(read[name].allowed), [str(word) for word in expected.get("AllowedValues", [])])
                 self.assertEqual(read[name].pattern, expected.get("AllowedPattern"))
-                self.assertEqual(
-                    [read[name].least, read[name].most], [expected.get("MinValue"), expected.get("MaxValue")]
-                )
+                self.assertEqual([read[name].least, read[name].most], [expected.get("MinValue"), expected.get("MaxValue")])
                 self.assertEqual(read[name].longest, expected.get("MaxLength"))
 
     def test_reads_what_another_hand_might_write(self) -> None:

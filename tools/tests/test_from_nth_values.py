@@ -49,15 +49,12 @@ class WhatIsNoUse(unittest.TestCase):
         self.assert_refused('{"dryRun": true, "dryRun": false}', "dryRun is in it twice")
 
     def test_is_another_charts_values(self) -> None:
-        self.assert_refused(
-            "replicaCount: 2\nimage: {tag: v1}\nservice: {port: 80}\n", "not NTH's values", "replicaCount", "service"
-        )
+        self.assert_refused("replicaCount: 2\nimage: {tag: v1}\nservice: {port: 80}\n", "not NTH's values", "replicaCount", "service")
         self.assert_refused("dryrun: true\n", "not NTH's values", "dryrun (is it dryRun?)")
 
     def test_all_values_of_a_wrong_type_are_reported_at_once(self) -> None:
         self.assert_refused(
-            "dryRun: maybe\nworkers: 1.5\nimage: v1\nqueueURL: [a]\n"
-            "tolerations: {a: b}\nextraEnv: [3]\nwebhookHeaders: {a: b}\n",
+            "dryRun: maybe\nworkers: 1.5\nimage: v1\nqueueURL: [a]\ntolerations: {a: b}\nextraEnv: [3]\nwebhookHeaders: {a: b}\n",
             'dryRun has to be true or false, and is a text "maybe"',
             "workers has to be a whole number, and is a number",
             "image has to be a map, and is a text",
@@ -80,27 +77,17 @@ class WhatIsNoUse(unittest.TestCase):
 
     def test_is_yaml_where_there_is_no_yaml_library(self) -> None:
         script = "import sys; sys.modules['yaml'] = None; from cli.main import main; sys.exit(main(['from-nth']))"
-        run = subprocess.run(
-            [sys.executable, "-c", script], cwd=TOOLS, input="dryRun: true", capture_output=True, text=True
-        )
+        run = subprocess.run([sys.executable, "-c", script], cwd=TOOLS, input="dryRun: true", capture_output=True, text=True)
         self.assertEqual(run.returncode, 2)
         self.assertIn("pip install pyyaml", run.stderr)
         self.assertIn("helm get values RELEASE --namespace NAMESPACE --output json | tools/spillway from-nth", run.stderr)
-        run = subprocess.run(
-            [sys.executable, "-c", script], cwd=TOOLS, input='{"dryRun": true}', capture_output=True, text=True
-        )
+        run = subprocess.run([sys.executable, "-c", script], cwd=TOOLS, input='{"dryRun": true}', capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)
 
 
 class WhatIsRead(unittest.TestCase):
     def test_is_what_helm_get_values_writes(self) -> None:
-        for text in (
-            "USER-SUPPLIED VALUES:\nworkers: 5\n",
-            "COMPUTED VALUES:\nworkers: 5\n",
-            "workers: 5\n",
-            '{"workers": 5}',
-            '{"workers": 5.0}',
-        ):
+        for text in ("USER-SUPPLIED VALUES:\nworkers: 5\n", "COMPUTED VALUES:\nworkers: 5\n", "workers: 5\n", '{"workers": 5}', '{"workers": 5.0}'):
             with self.subTest(text=text):
                 self.assertEqual(reading(text)["workers"], 5)
 
@@ -146,9 +133,7 @@ class WhatIsRead(unittest.TestCase):
         self.assertEqual((nth.under, nth["dryRun"], nth.unknown), ("nth", True, []))
 
     def test_is_taken_as_nth_takes_it(self) -> None:
-        nth = reading(
-            'dryRun: "T"\ncordonOnly: 1\nworkers: "7"\nheartbeatUntil: 1.728e+05\nmanagedTag: 5\ntaintNode: null\n'
-        )
+        nth = reading('dryRun: "T"\ncordonOnly: 1\nworkers: "7"\nheartbeatUntil: 1.728e+05\nmanagedTag: 5\ntaintNode: null\n')
         self.assertEqual([nth["dryRun"], nth["cordonOnly"], nth["workers"]], [True, True, 7])
         self.assertEqual([nth["heartbeatUntil"], nth["managedTag"], nth["taintNode"]], [172_800, "5", False])
 

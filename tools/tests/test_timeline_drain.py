@@ -43,9 +43,7 @@ class OneDrain(unittest.TestCase):
             pod("shop/a", "remaining", grace_s=600, given_s=9, accepted_ms=200),
             pod("shop/b", "remaining", given_s=9, accepted_ms=200, answers={"deleted": 1}),
         )
-        after = invocation(
-            11_000, "drained", pod("shop/a", "clean", gone_ms=12_000), pod("shop/b", "clean", gone_ms=12_000)
-        )
+        after = invocation(11_000, "drained", pod("shop/a", "clean", gone_ms=12_000), pod("shop/b", "clean", gone_ms=12_000))
         self.assertEqual([each.fate for each in one(before, after).pods], [Fate.CLAMPED, Fate.FORCED])
 
     def test_pod_gone_between_invocations_goes_at_the_next_begin(self) -> None:

@@ -99,9 +99,7 @@ class NotFound(unittest.TestCase):
     def test_each_reason_has_its_words(self) -> None:
         self.because("", "no receipt in it, nor any JSON")
         self.because("START RequestId: r-1", "no receipt in it, nor any JSON")
-        self.because(
-            json.dumps(METRICS), "there is JSON, but none with the fields receipt, notice, steps, ending and reason"
-        )
+        self.because(json.dumps(METRICS), "there is JSON, but none with the fields receipt, notice, steps, ending and reason")
         self.because(json.dumps(ONE)[:400], "the receipt in it is cut off, or is not JSON")
         self.because("[" * 100_000, "no receipt in it")
 

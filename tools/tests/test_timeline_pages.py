@@ -37,9 +37,7 @@ def as_reviewed(text: str) -> str:
 
 
 def unread(request_id: str) -> Json:
-    return receipts.receipt(
-        notice={}, instance=None, node=None, steps=[], ending="failed", reason="cannot read the notice", request_id=request_id
-    )
+    return receipts.receipt(notice={}, instance=None, node=None, steps=[], ending="failed", reason="cannot read the notice", request_id=request_id)
 
 
 def without_times() -> Json:

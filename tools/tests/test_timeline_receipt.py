@@ -25,25 +25,15 @@ class Refused(unittest.TestCase):
 
     def test_what_is_missing_further_in_is_named_with_its_place(self) -> None:
         self.because("not a receipt: `pods[0].fate` is missing", pods=[{"pod": "shop/web-0"}])
-        self.because(
-            "not a receipt: `steps[1].at_ms` is missing", steps=[{"step": "begun", "at_ms": 1}, {"step": "claimed"}]
-        )
+        self.because("not a receipt: `steps[1].at_ms` is missing", steps=[{"step": "begun", "at_ms": 1}, {"step": "claimed"}])
 
     def test_what_is_of_another_kind_is_shown(self) -> None:
         self.because("not a receipt: `reason` is 7, not a text", reason=7)
         self.because("not a receipt: `pods` is {}, not a list", pods={})
         self.because("not a receipt: pods[0] is 'web-0', not an object", pods=["web-0"])
-        self.because(
-            "not a receipt: `steps[0].at_ms` is True, not a whole number that can be drawn",
-            steps=[{"step": "begun", "at_ms": True}],
-        )
-        self.because(
-            "not a receipt: `steps[0].at_ms` is 1e+300, not a whole number", steps=[{"step": "begun", "at_ms": 1e300}]
-        )
-        self.because(
-            "not a receipt: `notice.time` is 'yesterday', not a time such as 2026-11-21T03:12:00Z",
-            notice={"time": "yesterday"},
-        )
+        self.because("not a receipt: `steps[0].at_ms` is True, not a whole number that can be drawn", steps=[{"step": "begun", "at_ms": True}])
+        self.because("not a receipt: `steps[0].at_ms` is 1e+300, not a whole number", steps=[{"step": "begun", "at_ms": 1e300}])
+        self.because("not a receipt: `notice.time` is 'yesterday', not a time such as 2026-11-21T03:12:00Z", notice={"time": "yesterday"})
         self.because(
             "not a receipt: `pods[0].fate` is 'left', not one of clean, clamped, forced, stayed, returned, "
             "remaining, lost, unconfirmed, would-leave and would-be-blocked",
