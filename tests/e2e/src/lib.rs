@@ -105,7 +105,7 @@ impl Stage {
 
     /// The same stage with a function whose stack has a queue for messages: the bed leads it to the stage's own announcer.
     pub async fn that_announces(self) -> Self {
-        let queue = "https://sqs.us-east-1.amazonaws.com/123456789012/spillway-Announcements";
+        let queue = "https://sqs.us-east-1.amazonaws.com/123456789012/spillway-Announcements-1A2B3C4D5E6F";
         self.with_settings(&[("SPILLWAY_ANNOUNCEMENTS", queue)]).await
     }
 

@@ -63,7 +63,7 @@ async fn a_webhook_on_nodes_that_is_down_keeps_no_pod_and_the_node_is_cordoned_w
 
     let told = receipt(&outcome);
     assert_eq!((ended(&outcome).0.as_str(), fates(&told)["clean"]), ("drained", 2), "{told:#}");
-    let without = outcome.logs.iter().find(|line| line.contains("evicting its pods all the same"));
+    let without = outcome.logs.iter().find(|line| line.contains("evicting its pods anyway"));
     assert!(without.is_some_and(|line| line.contains("failed calling webhook")), "{outcome:#?}");
     assert!(stage.is_cordoned().await);
     assert!(told["not_cordoned"].is_null() && told["steps"].to_string().contains("claimed"), "{told:#}");
