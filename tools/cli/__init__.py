@@ -22,5 +22,4 @@ def printable(text: str, longest: int = LONGEST_COMPLAINT) -> str:
 
 
 def counted(number: int, one: str) -> str:
-    """Number and noun, in the singular or the plural."""
     return f"{number} {one}" if number == 1 else f"{number} {one}s"

@@ -47,7 +47,6 @@ class Aws:
             raise AwsError("", f"aws {' '.join(arguments[:2])} printed no JSON: {printable(printed)}") from None
 
     def text(self, *arguments: str, output: str | None = None) -> str:
-        """Whatever the CLI prints."""
         where = ["--region", self.region] if self.region else []
         # Without it version 2 opens a pager at a terminal.
         environment = {**os.environ, "AWS_PAGER": ""}

@@ -30,6 +30,5 @@ def root() -> Path:
 
 
 def version() -> str:
-    """Version of the template that belongs to the tools."""
     found = re.search(r"^    SemanticVersion: (.+)$", (root() / "template.yaml").read_text(), re.MULTILINE)
     return found[1] if found else "unknown"

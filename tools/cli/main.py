@@ -68,7 +68,6 @@ def main(arguments: list[str]) -> int:
 
 
 def command() -> None:
-    """The program of an installation."""
     sys.exit(main(sys.argv[1:]))
 
 

@@ -36,7 +36,6 @@ def colours() -> bool:
 
 
 def agreed(question: str, yes: bool) -> bool:
-    """Consent to a change, by --yes or at the terminal."""
     if yes:
         return True
     if not sys.stdin.isatty():

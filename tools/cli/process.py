@@ -24,7 +24,6 @@ class Refused(Exception):
 
 
 def run(command: list[str], stdin: str = "", environment: Mapping[str, str] | None = None) -> str:
-    """Returns what a program prints."""
     try:
         done = subprocess.run(command, input=stdin.encode(), env=environment, capture_output=True, timeout=LONGEST_S, check=False)
     except FileNotFoundError:

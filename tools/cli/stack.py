@@ -58,7 +58,6 @@ class Stack:
 
 
 def read(aws: Aws, name: str) -> Stack:
-    """Reads the stack's outputs and parameters."""
     try:
         (described,) = aws.call("cloudformation", "describe-stacks", "--stack-name", name)["Stacks"]
     except AwsError as error:

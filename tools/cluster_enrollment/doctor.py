@@ -16,7 +16,6 @@ UNKNOWN = "unknown"
 
 
 def verdict(aws: Aws, stack: Stack, cluster: str, is_fresh: bool) -> str:
-    """The verdict in a few words, the worst first."""
     for left in reversed(range(TRIES)):
         try:
             report = ask(aws, stack, cluster)
@@ -37,7 +36,6 @@ def in_words(report: dict[str, Any]) -> str:
 
 
 def is_green(verdict: str) -> bool:
-    """A warning is no failure."""
     return verdict.startswith(("ok", "warn"))
 
 

@@ -62,7 +62,7 @@ class Work:
         return self._visit(cluster, _Visit.remove)
 
     def _visit(self, cluster: Cluster, does: Callable[["_Visit"], None]) -> Result:
-        """Whatever one cluster refuses, the others go on."""
+        """Visits one cluster. A failure ends the visit, and no other one."""
         result = Result(cluster.name)
         if cluster.refused:
             result.steps.append(Step(Part.ACCESS, "cluster", State.FAILED, cluster.refused))
@@ -173,7 +173,6 @@ class _Visit:
         return Step(Part.RIGHTS, "objects of deploy/", State.TOLD, f"{self._closed}{private}", (there, "or:", sign_in, by_hand))
 
     def _groups(self) -> Iterable[tuple[Group, list[groups.Hook]]]:
-        """The cluster's groups with their hooks."""
         nodes_of = {nodes.instance_id(one) for one in self._look(kubectl("get", "nodes")) or []}
         for group in self._work.groups:
             if group.is_of(self._cluster.name, nodes_of) and not group.drained_by:

@@ -1,4 +1,4 @@
-"""What came of a run, for a person and for a pipeline."""
+"""Results of a run, for a person and for a pipeline."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def _row(result: Result) -> tuple[str, ...]:
 
 
 def word(result: Result, part: Part) -> str:
-    """The part's worst step."""
     states = {step.state for step in result.of(part)}
     order = (State.FAILED, State.TOLD, State.TO_DO, State.DONE, State.THERE)
     return next((state.value for state in order if state in states), "nothing")

@@ -31,8 +31,6 @@ WORTH_A_LINE_S = 60
 
 @dataclass(frozen=True)
 class Holder:
-    """A pod that holds the drain."""
-
     pod: str
     by: str
     # Latest end of the hold, in seconds from the notice.
@@ -118,7 +116,6 @@ def _pods(api_server: ApiServer, node: str) -> list[Json]:
 
 
 def _of_group(options: argparse.Namespace, api_server: ApiServer) -> list[str]:
-    """Names of the nodes whose instances are in the group."""
     described = Aws(options.region).call("autoscaling", "describe-auto-scaling-groups", "--auto-scaling-group-names", options.group)
     if not described["AutoScalingGroups"]:
         raise Failed(f"there is no Auto Scaling group {options.group} in this Region: name another one with --region")

@@ -83,7 +83,6 @@ class Page:
 
 
 def _groups(report: Report) -> list[tuple[str, list[Check]]]:
-    """The account's checks and each cluster's, those with the worst first."""
     by_cluster: dict[str | None, list[Check]] = {}
     for check in report.checks:
         by_cluster.setdefault(check.cluster, []).append(check)

@@ -67,8 +67,7 @@ class Report:
 
 
 def shown(value: Any) -> Any:
-    """What a terminal shows as it is: names are other people's, and a control character or one that turns the direction of
-    a line would have it show something else. In their place is a mark."""
+    """A text or document with a mark in place of each control character, and of each one that turns the direction of a line."""
     if isinstance(value, str):
         return "".join("\ufffd" if unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp") else one for one in value)
     if isinstance(value, list):

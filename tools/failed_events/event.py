@@ -40,8 +40,6 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Event:
-    """A failed event, and the handle of its message."""
-
     id: str
     receipt_handle: str
     # None if the message has no event in either form.
@@ -58,7 +56,6 @@ class Event:
     deadline: datetime | None
 
     def why_not(self, now: datetime) -> str | None:
-        """Reason against sending the event again."""
         if self.payload is None:
             return "the message has no event"
         if self.deadline and self.deadline <= now:

@@ -31,8 +31,6 @@ ENDED_BADLY = ("failed", "stopped", "cancelled")
 
 @dataclass(frozen=True)
 class Target:
-    """The spot node of a drill."""
-
     instance: str
     node: str
     cluster: str
@@ -113,7 +111,6 @@ def plan(target: Target, deployed: Stack) -> str:
 
 
 def _started(aws: Aws, target: Target) -> str:
-    """Id of the experiment."""
     template = files.root() / TEMPLATE
     aws.text(
         *("cloudformation", "deploy", "--stack-name", EXPERIMENT, "--template-file", str(template), "--capabilities", "CAPABILITY_IAM"),

@@ -1,4 +1,4 @@
-"""What becomes of each value of the chart: follows the table's lines, and makes the answers that need more than a text."""
+"""Answers for the values of the chart: follows the lines of the table, and makes those that need more than a text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def answer_of(key: str, nth: Installation) -> Answer:
 
 
 def is_decided(key: str) -> bool:
-    """Returns `true` if the answer depends on what was given."""
     outcomes = (CHART | VARIABLES)[key].outcomes
     return bool(outcomes[0].conditions) or outcomes[0].is_function
 
@@ -98,7 +97,6 @@ FACTS: dict[str, Callable[[Installation], object]] = {
 
 
 def _switch(nth: Installation, key: str, notice: str, more: str) -> Answer:
-    """A switch of IMDS mode for one kind of notice."""
     doing = actions(nth)[notice]
     if nth.queue_mode and nth[key] is False:
         why = f"NTH does not look at it in queue mode, and {doing}s all the same; so does Spillway. If you mean it, take {notice} out of DrainOn and CordonOn."
@@ -148,7 +146,6 @@ def _kept(nth: Installation, options: str = "", first: str = "") -> Answer:
 
 
 def _kubectl_get(kind: str, name: str, key: str, then: str = "") -> str:
-    """The command that prints one key of a Secret or ConfigMap."""
     template = shlex.quote(f'{{{{index .data "{key}"{then}}}}}')
     return f"kubectl get {kind} {shlex.quote(name)} --namespace NAMESPACE --output go-template={template}"
 

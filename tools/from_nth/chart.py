@@ -11,8 +11,6 @@ from typing import Any
 
 
 class Kind(Enum):
-    """Type of a value. The words stand in errors."""
-
     FLAG = "true or false"
     NUMBER = "a whole number"
     TEXT = "a text"
@@ -44,7 +42,6 @@ OUTCOME = re.compile(r"  (?:([^|?]+) \? )?(> )?([^|]+?)(?: \| (.+))?")
 
 
 def _table(text: str) -> tuple[dict[str, Value], dict[str, Value]]:
-    """The chart's values, and the variables that it never sets."""
     values: dict[str, Value] = {}
     variables: dict[str, Value] = {}
     texts: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What to deploy, and in which order: as docs/from-nth.md has it."""
+"""Steps of the change-over, in the order of docs/from-nth.md."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def closing(parameters: dict[str, str], sources: list[Source]) -> str:
 
 
 def words(sources: list[Source]) -> str:
-    """The sources as they are given on the command line."""
     if len(sources) == 1:
         named = "".join(f"--cluster {cluster} " for cluster in sources[0].clusters) or "--cluster NAME "
         return named + file(sources[0])

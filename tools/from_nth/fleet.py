@@ -35,8 +35,6 @@ class Source:
 
 @dataclass(frozen=True)
 class Part:
-    """The parameters that somebody wants of the stack."""
-
     name: str
     parameters: dict[str, str]
 

@@ -13,7 +13,6 @@ LONGEST_LIST = 65_536
 
 
 def put(values: Any, name: str, value: Any) -> Any:
-    """The values with one more, by its path."""
     steps = [int(index) if index else re.sub(r"\\(.)", r"\1", key) for key, index in STEP.findall(name)]
     if not steps:
         raise Unusable(f"helm.parameters has {name!r}, which is no name of a value")

@@ -1,4 +1,4 @@
-"""What an installation of NTH was told: its values, and `extraEnv` over them, over the chart's defaults."""
+"""An installation of NTH: the chart's defaults, the values over them, and `extraEnv` over these."""
 
 from __future__ import annotations
 
@@ -46,8 +46,6 @@ class Unknown:
 
 @dataclass
 class Installation:
-    """Everything NTH was told."""
-
     given: list[Given] = field(default_factory=list)
     unknown: list[Unknown] = field(default_factory=list)
     # The manifest that the values were in.
@@ -66,7 +64,6 @@ class Installation:
 
     @property
     def queue_mode(self) -> bool:
-        """Queue mode, or else IMDS mode."""
         return self["enableSqsTerminationDraining"]
 
 
@@ -113,7 +110,6 @@ def refuse_what_is_not_nths(values: dict[str, Any], nth: Installation) -> None:
 
 
 def flattened(values: dict[str, Any], problems: list[str]) -> list[tuple[str, Any]]:
-    """Groups taken apart, everything else as it is."""
     found: list[tuple[str, Any]] = []
     for key, value in values.items():
         if key not in GROUPS:
@@ -128,7 +124,6 @@ def flattened(values: dict[str, Any], problems: list[str]) -> list[tuple[str, An
 
 
 def placeholder(value: Any) -> str | None:
-    """The first that is anywhere in a value."""
     found = PLACEHOLDER.search(json.dumps(value, default=str, ensure_ascii=False))
     return found[0] if found else None
 
@@ -187,7 +182,6 @@ def add_variable(entry: Any, nth: Installation, problems: list[str]) -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Case is no difference, nor is taintEffect for TAINT_EFFECT."""
     folded = {one.lower().replace("_", ""): one for one in known}
     close = difflib.get_close_matches(name.lower().replace("_", ""), folded, n=1)
     return folded[close[0]] if close else None

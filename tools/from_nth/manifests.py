@@ -47,7 +47,6 @@ def of_argo(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_parameters(values: dict[str, Any], parameters: Any) -> dict[str, Any]:
-    """Argo's parameters win over its values."""
     if not isinstance(parameters, list) or not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in parameters):
         raise Unusable("helm.parameters is no list of maps with a name")
     for one in parameters:

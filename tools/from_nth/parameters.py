@@ -1,4 +1,4 @@
-"""What Spillway is told, so that it does what NTH was told to do."""
+"""Parameters of Spillway for an installation of NTH."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ UNSET = -1
 
 
 def wanted(nth: Installation) -> dict[str, str]:
-    """Our parameters by name. What Spillway does by itself is left out."""
     found = lists(nth)
     found |= hooks(nth)
     found |= webhook(nth)
@@ -151,7 +150,6 @@ def document(nth: Installation, url: str = "", template: str = "") -> dict[str, 
 
 
 def headers(written: str) -> dict[str, str]:
-    """NTH's headers, as a map of texts."""
     try:
         parsed = json.loads(written)
     except ValueError:
@@ -162,5 +160,4 @@ def headers(written: str) -> dict[str, str]:
 
 
 def template_file(nth: Installation) -> bool:
-    """The chart takes the ConfigMap only if both values name it."""
     return bool(nth["webhookTemplateConfigMapName"] and nth["webhookTemplateConfigMapKey"])

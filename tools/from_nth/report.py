@@ -42,8 +42,6 @@ class Line:
 
 @dataclass(frozen=True)
 class Conversion:
-    """Everything that comes out."""
-
     headline: str
     lines: tuple[Line, ...]
     # What this version of the template has, and takes.

@@ -21,7 +21,6 @@ class Unsayable(Failed):
 
 
 def overrides(parameters: dict[str, str]) -> str:
-    """Words for a shell."""
     return " ".join(["--parameter-overrides", *(shlex.quote(pair(name, value)) for name, value in parameters.items())])
 
 

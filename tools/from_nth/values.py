@@ -109,6 +109,5 @@ def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def named(value: Any) -> str:
-    """The kind of a value, as people call it."""
     names = {type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a map"}
     return names.get(type(value), f"a {type(value).__name__}")

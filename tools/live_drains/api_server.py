@@ -69,7 +69,6 @@ class ApiServer:
         raise Failed(f"GET {path.split('?')[0]}: {answer.status} {printable(_message(body))}")
 
     def _connection(self) -> http.client.HTTPConnection:
-        """The thread's own."""
         connection = getattr(self._threads, "connection", None)
         if connection is None:
             connection = self._threads.connection = _OverUnixSocket(self._socket)

@@ -1,4 +1,4 @@
-"""What keeps a pod from being evicted now, as the cluster's own objects say. Pure."""
+"""Budgets and annotations that block the eviction of a pod. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ def annotated(pod: Json) -> str | None:
 
 
 def covering(pod: Json, budgets: list[Json]) -> list[Json]:
-    """The budgets whose selectors match the pod."""
     return [budget for budget in budgets if _covers(budget, pod)]
 
 

@@ -1,4 +1,4 @@
-"""What the annotation `spillway/claim` of a node says. Pure."""
+"""The annotation `spillway/claim` of a node. Pure."""
 
 from __future__ import annotations
 

@@ -22,8 +22,6 @@ class Context:
 
 @dataclass(frozen=True)
 class EksCluster:
-    """A cluster in a Region; None is the AWS CLI's own."""
-
     eks_name: str
     region: str | None = None
 

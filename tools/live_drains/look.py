@@ -1,4 +1,4 @@
-"""What is read of a cluster, and what is remembered from one look to the next."""
+"""Reads the drains of a cluster, and remembers pods from one look to the next."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ AT_ONCE = 8
 
 
 class Watched:
-    """A cluster that is looked at again and again."""
-
     def __init__(self, name: str, api_server: ApiServer) -> None:
         self._name, self._api_server = name, api_server
         # The most pods that were ever there of a drain whose events do not say how many had to leave.

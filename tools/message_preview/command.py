@@ -54,7 +54,6 @@ def program() -> str | None:
 
 
 def rendered(form: str, given: str) -> tuple[str, str]:
-    """Messages and error of the program."""
     found = program()
     assert found, "asked only where there is one"
     done = subprocess.run([found, f"--{form}", given if form == "format" else "-"], input=given, capture_output=True, text=True, check=False)

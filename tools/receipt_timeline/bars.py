@@ -18,7 +18,6 @@ MIDDLE = 9
 
 
 def bar(pod: Pod, drain: Drain, scale: Scale) -> Element:
-    """A pod's picture."""
     claimed = drain.step_ms("claimed") or 0
     ended = pod.gone_ms if pod.gone_ms is not None else drain.over_ms
     drawn = picture(element("title", f"{pod.name}: {story(pod)}"))
@@ -71,7 +70,6 @@ def _label(scale: Scale, from_ms: int, to_ms: int, text: str | None) -> Element 
 
 
 def story(pod: Pod) -> str:
-    """A pod's course in a line."""
     parts = [pod.why]
     if pod.requested_ms is not None:
         parts.append(f"requested at {moment(pod.requested_ms)}")
@@ -115,7 +113,6 @@ def picture(*parts: Element, class_: str = "bar") -> Element:
 
 
 def span(scale: Scale, from_ms: float, to_ms: float, class_: str, y: int = 5, height: object = 8) -> Element:
-    """A stretch of time."""
     width = scale.width(from_ms, to_ms)
     return element("rect", class_=class_, x=percent(scale.at(from_ms)), width=percent(width), y=y, height=height)
 
@@ -126,7 +123,6 @@ def line(scale: Scale, from_ms: float, to_ms: float, class_: str) -> Element:
 
 
 def upright(scale: Scale, at_ms: float, class_: str, y1: object = "0%", y2: object = "100%") -> Element:
-    """A moment."""
     place = percent(scale.at(at_ms))
     return element("line", class_=class_, x1=place, x2=place, y1=y1, y2=y2)
 

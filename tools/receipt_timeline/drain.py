@@ -108,7 +108,6 @@ class Drain:
 
     @property
     def leaving(self) -> list[Pod]:
-        """The pods that had to leave."""
         return [pod for pod in self.pods if pod.fate not in UNTOUCHED]
 
     def names(self) -> set[str]:
@@ -121,7 +120,6 @@ class Drain:
 
 
 def drains_of(receipts: list[Receipt]) -> list[Drain]:
-    """The drains that these receipts are of, the first notice first."""
     by_notice: dict[tuple[str, str], list[Receipt]] = {}
     for receipt in receipts:
         key = (receipt.event_id or receipt.request_id, receipt.instance or "")
@@ -244,5 +242,4 @@ def _hook(receipts: list[Receipt]) -> Hook | None:
 
 
 def _latest(values: list[T | None]) -> T | None:
-    """The last one that there is."""
     return next((value for value in reversed(values) if value is not None), None)

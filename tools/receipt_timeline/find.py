@@ -28,7 +28,6 @@ class NoReceipt(Failed):
 
 
 def receipts_in(text: str) -> list[dict[str, Any]]:
-    """Every receipt in the text, once."""
     objects = [found for value in _values(text) for found in _objects(value)]
     receipts: dict[str, dict[str, Any]] = {}
     for found in objects:

@@ -66,8 +66,6 @@ class Node:
 
 @dataclass(frozen=True)
 class Zone:
-    """The nodes of one cluster in one zone."""
-
     cluster: str
     zone: str
     # In the order in which they are read.
@@ -161,7 +159,6 @@ def _common_zero(nodes: list[Node]) -> datetime | None:
 
 
 def _span(node: Node) -> tuple[datetime, datetime]:
-    """First notice and last end."""
     timed = [(drain.time, drain.over_ms) for drain in node.drains if drain.time]
     return min(time for time, _ in timed), max(time + timedelta(milliseconds=over_ms) for time, over_ms in timed)
 

@@ -21,7 +21,6 @@ from .words import day_and_clock, duration, listed, moment
 
 
 def fleet_page(drains: list[Drain]) -> str:
-    """Several drains as HTML."""
     fleet = fleet_of(drains)
     title = counted(len(fleet.nodes), "node")
     main = element("main", _counts(fleet), _legend(), _Chart(fleet).whole())
@@ -176,7 +175,6 @@ class _Chart:
         return [*drawn, mark(scale, over, shape)]
 
     def _opened(self, drain: Drain) -> Element:
-        """The drain's own picture."""
         heading = element("h3", badge(drain.ending), " ", drain.kind or "a notice that could not be read")
         return element("article", heading, *about(drain), *picture_of(drain, f"{next(self._numbers)}-"))
 

@@ -37,8 +37,6 @@ Row = Union[Pod, Queue]
 
 @dataclass(frozen=True)
 class Group:
-    """Pods that are read together."""
-
     name: str
     meaning: str
     pods: list[Pod]
@@ -60,7 +58,6 @@ class Group:
 
 
 def groups(drain: Drain) -> list[Group]:
-    """The pods in the order in which they are read; no group is empty."""
     of = {fate: [pod for pod in drain.pods if pod.fate is fate] for fate in Fate}
     clean = sorted(of[Fate.CLEAN], key=_slowest_first)
     slow = _slow(clean) if len(clean) > MANY else []

@@ -32,7 +32,6 @@ MOST_ROWS = 6
 
 
 def row(name: Element, drawn: Element, text: str | None = None, class_: str = "") -> Element:
-    """A name, its picture and what there is to say."""
     return element("div", name, drawn, note(text), class_=f"row {class_}".strip())
 
 
@@ -127,7 +126,6 @@ def hook(drain: Drain, scale: Scale) -> Element | None:
 
 
 def hook_in_words(drain: Drain) -> str:
-    """Group and state of the hook."""
     assert drain.hook
     result = drain.hook.result or "an answer"
     state = {

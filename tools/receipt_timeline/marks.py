@@ -39,7 +39,6 @@ def shapes() -> Element:
 
 
 def symbol(name: str) -> Element:
-    """A shape beside a word."""
     return element("svg", use(name), class_=f"symbol {name}", viewBox="-8 -8 16 16", aria_hidden="true")
 
 

@@ -20,7 +20,6 @@ from .words import clock, day_and_clock, duration, moment
 
 
 def page(drain: Drain) -> str:
-    """A drain as HTML."""
     subject = _subject(drain)
     title = element("h1", badge(drain.ending), " ", element("span", subject, class_="subject"))
     return sheet(f"{drain.ending}: {subject}", element("header", title, *about(drain)), element("main", *picture_of(drain)))
@@ -136,7 +135,6 @@ def _row(row: Row, drain: Drain, scale: Scale, is_short: bool) -> Element:
 
 
 def _queue(queue: Queue, drain: Drain, scale: Scale) -> Element:
-    """A row for all pods of a queue, which opens into theirs."""
     one = queue.as_one()
     fate = element("span", one.fate.value, class_=f"fate {css(one.fate)}")
     named = element("div", f"{len(queue.pods)} pods of budget {queue.budget}", " ", fate, class_="name")

@@ -26,8 +26,6 @@ class NotAReceipt(Failed):
 
 
 class Fate(Enum):
-    """A pod's end."""
-
     CLEAN = "clean"
     CLAMPED = "clamped"
     FORCED = "forced"
@@ -46,7 +44,6 @@ UNTOUCHED = (Fate.STAYED, Fate.RETURNED, Fate.WOULD_LEAVE, Fate.WOULD_BE_BLOCKED
 
 
 def _named(key: str, default: Any = MISSING) -> Any:
-    """A field whose name in the JSON is another one."""
     return field(default=default, metadata={"key": key})
 
 
@@ -76,7 +73,6 @@ class Pod:
 
     @property
     def refusals(self) -> int:
-        """Number of refusals by a budget."""
         return sum(count for answer, count in self.answers.items() if answer.startswith("blocked-by"))
 
 
@@ -148,7 +144,6 @@ class Receipt:
     lines: Lines | None = None
 
     def ms(self, at: datetime) -> int:
-        """A time of day as milliseconds."""
         return 0 if self.time is None else (at - self.time) // timedelta(milliseconds=1)
 
     def step_ms(self, name: str) -> int | None:
@@ -161,7 +156,6 @@ SCALARS = {"str": (str, "a text"), "int": (int, "a whole number"), "bool": (obje
 
 
 def read(document: dict[str, Any]) -> Receipt:
-    """A receipt from its JSON."""
     missing = [name for name in NEEDED if name not in document]
     if missing:
         verb = "is" if len(missing) == 1 else "are"

@@ -65,7 +65,6 @@ def enlarged(drain: Drain) -> Scale:
 
 
 def padded(from_ms: int, to_ms: int) -> Scale:
-    """A stretch with room for the marks at its ends."""
     padding = max(to_ms - from_ms, 1) * PADDING
     return Scale(from_ms - padding, to_ms + padding)
 

@@ -1,4 +1,4 @@
-"""What every page has: its title, its style, its shapes, and a policy by which it loads nothing and runs nothing."""
+"""Parts of every page: title, style, shapes, and a policy by which it loads nothing and runs nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ ENDINGS = {"failed": "lost", "continued": "handed-on", "ignored": "stayed"}
 
 
 def sheet(title: str, *parts: Child) -> str:
-    """A document with these parts."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -30,12 +29,10 @@ def sheet(title: str, *parts: Child) -> str:
 
 
 def shape_of(ending: str) -> str:
-    """The shape, and with it the colour, of an ending."""
     return ENDINGS.get(ending, "done")
 
 
 def badge(ending: str) -> Element:
-    """An ending as it stands before a name."""
     return element("span", symbol(shape_of(ending)), ending, class_=f"ending {shape_of(ending)}")
 
 

@@ -42,7 +42,6 @@ def _hours(seconds: int) -> str:
 
 
 def clock(time: datetime, ms: int, digits: int = 0) -> str:
-    """The time of day, UTC, so long after another."""
     at = time + timedelta(milliseconds=ms)
     fraction = f".{at.microsecond // 1000:03}"[: digits + 1] if digits else ""
     return f"{at:%H:%M:%S}{fraction}"
@@ -53,7 +52,6 @@ def day_and_clock(time: datetime, ms: int = 0) -> str:
 
 
 def listed(words: list[str]) -> str:
-    """a, b and c."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
