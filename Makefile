@@ -49,7 +49,7 @@ bench: ready ## how fast, how small, beside NTH: docs/contributing/measured/benc
 
 simulate: need own-clone ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a night, SEED=17 is one with its history
 	@SEEDS=$(or $(SEEDS),10000) WORLDS=$(CACHE)/worlds $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) \
-		cargo test --workspace --lib whatever_happens -- --nocapture
+		cargo test --workspace --lib worlds_obey_all_laws -- --nocapture
 
 fuzz: need own-clone ## inputs for each parser, guided by what its code does with them (TARGET=notices, FOR=seconds or RUNS=n)
 	@RUNS=$(RUNS) FOR=$(or $(FOR),60) scripts/fuzz $(TARGET)

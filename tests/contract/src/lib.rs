@@ -1,10 +1,7 @@
-//! Conversations with an API server. A real one has them in the end-to-end tests, and the one in memory in its own: so the
-//! simulation is told what a cluster would tell.
+//! Conversations with an API server, held by the real one in the end-to-end tests and by the one in memory in the simulation.
 //!
-//! `api_server.json` has each: what there is at first, what is asked, and what the answer tells, by JSON pointers (`null`:
-//! it has no such place). The lines of a watch are a list. `{name}` stands for what differs from server to server.
-//!
-//! `node` has what every API server in memory shares.
+//! `api_server.json` has pods, budgets, requests and expected answers by JSON pointers (`null`: missing). The lines of a watch are
+//! a list. `{name}` stands for a value of the server. `node` has rules for all API servers in memory.
 
 pub mod node;
 
@@ -13,37 +10,35 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A server, and the cluster behind it: one node, and the pods `app-0-0`, `app-0-1` and so on.
+/// API server of a cluster with one node and the pods `app-0-0`, `app-0-1` and so on.
 pub trait Server {
-    /// Asks; the answer: its status, and its body to the end.
-    fn ask(&mut self, method: &str, path: &str, body: &Value) -> impl Future<Output = (u16, String)>;
-    /// Waits until a pod is no more.
+    /// Returns the status and the whole body of the answer.
+    fn request(&mut self, method: &str, path: &str, body: &Value) -> impl Future<Output = (u16, String)>;
+    /// Waits for the removal of a pod.
     fn until_gone(&mut self, pod: &str) -> impl Future<Output = ()>;
 }
 
-/// A conversation.
 #[derive(Debug, Deserialize)]
 pub struct Conversation {
-    /// What it shows.
-    pub says: String,
-    /// How many pods run on the node.
+    title: String,
+    /// Number of pods on the node.
     pub pods: usize,
-    /// How many of them have to be available, by the budgets `budget-0-0`, `budget-0-1` and so on.
+    /// `minAvailable` of the budgets `budget-0-0`, `budget-0-1` and so on.
     #[serde(default)]
     pub min_available: Vec<usize>,
-    talk: Vec<Turn>,
+    turns: Vec<Turn>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum Turn {
-    Ask {
-        ask: String,
+    Request {
+        request: String,
         #[serde(default)]
         body: Value,
         code: u16,
-        tells: BTreeMap<String, Value>,
-        /// What of the answer is needed later: a name, and where it stands.
+        answer: BTreeMap<String, Value>,
+        /// Names of values for later turns, with their places in the answer.
         #[serde(default)]
         keep: BTreeMap<String, String>,
     },
@@ -52,39 +47,33 @@ enum Turn {
     },
 }
 
-/// All conversations.
-///
-/// # Panics
-/// If the file cannot be read.
 #[must_use]
 pub fn conversations() -> Vec<Conversation> {
     serde_json::from_str(include_str!("api_server.json")).expect("the file has conversations")
 }
 
 impl Conversation {
-    /// Has it with a server, for which these names stand: `namespace`, `node`, and `uid:app-0-0` for each pod.
-    ///
-    /// # Panics
-    /// When the server answers something else.
+    /// Holds the conversation with a server, and asserts its answers. `names` has `namespace`, `node`, and `uid:app-0-0` for each
+    /// pod.
     pub async fn hold(&self, server: &mut impl Server, mut names: BTreeMap<String, String>) {
         names.insert("pods".to_owned(), format!("/api/v1/namespaces/{}/pods", names["namespace"]));
-        for turn in &self.talk {
+        for turn in &self.turns {
             match turn {
                 Turn::Wait { until_gone } => server.until_gone(until_gone).await,
-                Turn::Ask { ask, body, code, tells, keep } => {
-                    let (method, path) = ask.split_once(' ').expect("a method and a path");
+                Turn::Request { request, body, code, answer, keep } => {
+                    let (method, path) = request.split_once(' ').expect("a method and a path");
                     let body = named_all(body, &names);
-                    let (answered, text) = server.ask(method, &named(path, &names), &body).await;
-                    let answer = parsed(path, &text);
-                    let about = format!("{}: {ask} was answered {answered} {text}", self.says);
-                    assert_eq!(answered, *code, "{about}");
-                    for (place, wanted) in tells {
-                        let told = answer.pointer(place).unwrap_or(&Value::Null);
-                        assert_eq!(*told, named_all(wanted, &names), "{place} of {about}");
+                    let (found_code, text) = server.request(method, &named(path, &names), &body).await;
+                    let found = parsed(path, &text);
+                    let about = format!("{}: {request}: {found_code} {text}", self.title);
+                    assert_eq!(found_code, *code, "{about}");
+                    for (place, expected) in answer {
+                        let value = found.pointer(place).unwrap_or(&Value::Null);
+                        assert_eq!(*value, named_all(expected, &names), "{place} of {about}");
                     }
                     for (name, place) in keep {
-                        let told = answer.pointer(place).and_then(Value::as_str);
-                        names.insert(name.clone(), told.unwrap_or_else(|| panic!("no {place} in {about}")).to_owned());
+                        let value = found.pointer(place).and_then(Value::as_str);
+                        names.insert(name.clone(), value.unwrap_or_else(|| panic!("no {place} in {about}")).to_owned());
                     }
                 }
             }
@@ -92,7 +81,7 @@ impl Conversation {
     }
 }
 
-/// A body as JSON; the lines of a watch as a list.
+/// Parses a body; the lines of a watch become a list.
 fn parsed(path: &str, text: &str) -> Value {
     let json =
         |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|error| panic!("{path}: {error}: {text}"));

@@ -1,5 +1,4 @@
-//! What happens when, and what follows from it. A component is told an event and answers with effects; it never reaches into
-//! another one.
+//! Events of components, and their effects. A component handles an event and returns effects; it does not reach into another one.
 
 use std::time::Duration;
 
@@ -9,26 +8,20 @@ use crate::fact::Fact;
 use crate::lambda::{Begun, LambdaEvent};
 use crate::plan::ManualChange;
 
-/// Something that happens to a component.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// To the cluster of that number.
     Cluster(usize, ClusterEvent),
     Aws(AwsEvent),
     Lambda(LambdaEvent),
     Person(ManualChange),
 }
 
-/// What follows from an event or a request.
+/// Effect of an event or a request.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// This happens at once.
     Now(Event),
-    /// This happens after a time.
     Later(Duration, Event),
-    /// The function begins to work.
     Begin(Begun),
-    /// This has happened: for the history and the witnesses.
     Fact(Fact),
 }
 

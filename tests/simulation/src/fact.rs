@@ -1,4 +1,4 @@
-//! What has happened: a line of the history each, and what witnesses see.
+//! Facts: a line of the history each, and the input of the witnesses.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,110 +10,33 @@ use crate::lambda::{AttemptId, Ending};
 use crate::plan::{CLUSTERS, Cause, Command, NodeId};
 use crate::witness::changes;
 
-/// Something that has happened.
+/// An event in the past. Those with `by` are requests of the function; `HookCompleted` and `LeaveRequested` may have no effect.
 #[derive(Debug)]
 pub(crate) enum Fact {
-    /// A pod's object is made, on a node or on none.
-    PodCreated {
-        name: String,
-        uid: String,
-    },
-    /// A pod comes to a node.
-    PodBound {
-        uid: String,
-        node: NodeId,
-        app: usize,
-    },
-    /// A pod begins to leave, or is to leave sooner.
-    PodDeleted {
-        uid: String,
-        node: NodeId,
-        grace_s: u64,
-    },
-    /// A pod's object is no more.
-    PodGone {
-        uid: String,
-        /// By the garbage collector, while its containers may run.
-        is_collected: bool,
-    },
-    /// The function requests that a pod leave.
-    LeaveRequested {
-        by: AttemptId,
-        request: LeaveRequest,
-    },
-    /// A request of the function that is to change something arrives in a cluster.
-    WriteArrives {
-        by: AttemptId,
-        cluster: usize,
-    },
-    /// The function patches a node.
-    NodePatched {
-        by: AttemptId,
-        node: NodeId,
-        before: Value,
-        after: Value,
-    },
-    NodeGone {
-        node: NodeId,
-    },
-    NodeMissed {
-        node: NodeId,
-    },
-    KubeletReports {
-        node: NodeId,
-    },
-    /// A person does something with a node.
-    Person {
-        command: Command,
-        node: NodeId,
-        instance: String,
-    },
-    Interruption {
-        instance: String,
-        cause: Cause,
-    },
-    InstanceState {
-        instance: String,
-        state: &'static str,
-    },
-    /// The function completes a lifecycle action, if it waits.
-    HookCompleted {
-        by: AttemptId,
-        token: String,
-        waits: bool,
-    },
-    ActionOver {
-        token: String,
-        instance: String,
-        result: ActionResult,
-    },
-    ScheduleFired {
-        name: String,
-    },
-    AttemptBegan {
-        id: AttemptId,
-        request: String,
-        event: Value,
-    },
-    ReceiptWritten {
-        by: AttemptId,
-        receipt: Value,
-    },
-    AttemptEnded {
-        id: AttemptId,
-        ending: Ending,
-    },
-    /// An event was tried for the last time.
-    GivenUp {
-        request: String,
-    },
-    /// Nothing more will happen.
-    Quiet {
-        after: Duration,
-    },
+    PodCreated { name: String, uid: String },
+    PodBound { uid: String, node: NodeId, app: usize },
+    PodDeleted { uid: String, node: NodeId, grace_s: u64 },
+    PodGone { uid: String, is_collected: bool },
+    LeaveRequested { by: AttemptId, request: LeaveRequest },
+    WriteArrives { by: AttemptId, cluster: usize },
+    NodePatched { by: AttemptId, node: NodeId, before: Value, after: Value },
+    NodeGone { node: NodeId },
+    NodeMissed { node: NodeId },
+    KubeletReports { node: NodeId },
+    Person { command: Command, node: NodeId, instance: String },
+    Interruption { instance: String, cause: Cause },
+    InstanceState { instance: String, state: &'static str },
+    HookCompleted { by: AttemptId, token: String, waits: bool },
+    ActionOver { token: String, instance: String, result: ActionResult },
+    ScheduleFired { name: String },
+    AttemptBegan { id: AttemptId, request: String, event: Value },
+    ReceiptWritten { by: AttemptId, receipt: Value },
+    AttemptEnded { id: AttemptId, ending: Ending },
+    GivenUp { request: String },
+    Quiet { after: Duration },
 }
 
-/// By which call a pod is requested to leave.
+/// Call that requests a pod to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Evict,
@@ -147,7 +70,7 @@ impl fmt::Display for Fact {
             Self::NodeGone { node } => write!(f, "node {node} leaves the cluster"),
             Self::NodeMissed { node } => write!(f, "node {node} is missed"),
             Self::KubeletReports { node } => write!(f, "the kubelet of {node} is back"),
-            Self::Person { command, node, .. } => write!(f, "somebody does {command:?} with {node}"),
+            Self::Person { command, node, .. } => write!(f, "a person does {command:?} with {node}"),
             Self::Interruption { instance, cause } => write!(f, "{cause:?} of {instance}"),
             Self::InstanceState { instance, state } => write!(f, "instance {instance} is {state}"),
             Self::HookCompleted { by, token, .. } => write!(f, "  {by}   completes {token}"),

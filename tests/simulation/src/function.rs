@@ -1,4 +1,4 @@
-//! The function at work in a simulation: its attempts, and the way of each of its requests and of the answer.
+//! The function in a simulation: its processes, attempts and requests.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,52 +31,48 @@ use crate::plan::{CLUSTERS, Fault, Side};
 use crate::simulation::{Shared, Simulation};
 
 tokio::task_local! {
-    /// The attempt that is at work.
+    /// The running attempt.
     static CURRENT: AttemptId;
 }
 
-/// The processes of the function that are at no event. Each works on one at a time and keeps what it knows, as Lambda has them; one
-/// that is cut off is no more.
+/// Idle processes of the function. As in Lambda, each handles one event at a time and keeps its caches; a killed one is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Processes(RefCell<Vec<Rc<Function>>>);
 
-/// A process of the function, whose requests go to the simulation.
-fn over(simulation: &Shared) -> Function {
+/// Starts a process of the function.
+fn start(simulation: &Shared) -> Function {
     let variables = simulation.lock().plan.settings.clone();
     let settings = Settings::from_variables(variables.into_iter());
     let [to_aws, to_cluster, log] = [simulation.clone(), simulation.clone(), simulation.clone()];
-    // The last attempt in this process that has asked EKS for each cluster.
+    // Last attempt of this process that described each cluster.
     let described = Arc::new(Mutex::new(BTreeMap::new()));
-    let asked = Arc::clone(&described);
+    let describes = Arc::clone(&described);
     let aws = AwsDouble::new(move |call| {
         if let Some(cluster) = call.name.strip_prefix("GET /clusters/") {
-            asked.lock().expect("nothing panics here").insert(endpoint(cluster), CURRENT.get());
+            describes.lock().expect("no panic under this lock").insert(endpoint(cluster), CURRENT.get());
         }
-        ask_aws(to_aws.clone(), CURRENT.get(), call)
+        call_aws(to_aws.clone(), CURRENT.get(), call)
     });
     let connect = move |to: &str| {
         let (simulation, by) = (to_cluster.clone(), CURRENT.get());
-        let described = described.lock().expect("nothing panics here");
-        if described.get(to).is_some_and(|asked| *asked != by) {
+        let described = described.lock().expect("no panic under this lock");
+        if described.get(to).is_some_and(|last| *last != by) {
             simulation.lock().verdict.count("process knew its cluster from before");
         }
         if described.len() > 1 {
             simulation.lock().verdict.count("process served both clusters");
         }
-        let cluster = CLUSTERS.iter().position(|name| endpoint(name) == to).expect("EKS has told it");
-        Client::new(
-            tower::service_fn(move |request| ask_cluster(simulation.clone(), (by, cluster), request)),
-            "default",
-        )
+        let cluster = CLUSTERS.iter().position(|name| endpoint(name) == to).expect("an endpoint of EKS");
+        Client::new(tower::service_fn(move |request| call_api(simulation.clone(), (by, cluster), request)), "default")
     };
     Function::new(settings, &aws, connect, move |line| log.lock().logged(CURRENT.get(), line))
 }
 
-/// Has the function work on an event.
+/// Handles an event in an idle or new process.
 pub(crate) async fn work(simulation: Shared, processes: Rc<Processes>, begun: Begun) {
     let (id, delivery) = (begun.id, begun.delivery.clone());
-    let process = processes.0.borrow_mut().pop().unwrap_or_else(|| Rc::new(over(&simulation)));
-    // A task of its own, whose panic ends nothing else.
+    let process = processes.0.borrow_mut().pop().unwrap_or_else(|| Rc::new(start(&simulation)));
+    // A separate task, so that a panic ends this attempt only.
     let ending = task::spawn_local(attempt(Rc::clone(&process), begun)).await;
     if matches!(ending, Ok(Ending::Succeeded(_) | Ending::Failed(_))) {
         processes.0.borrow_mut().push(process);
@@ -86,7 +82,7 @@ pub(crate) async fn work(simulation: Shared, processes: Rc<Processes>, begun: Be
 }
 
 async fn attempt(function: Rc<Function>, begun: Begun) -> Ending {
-    let Begun { id, delivery, began, longest, kill } = begun;
+    let Begun { id, delivery, began, timeout: longest, kill } = begun;
     let invocation = TestInvocation {
         request_id: delivery.request,
         home: Home { account: ACCOUNT.to_owned(), region: REGION.to_owned() },
@@ -105,7 +101,7 @@ async fn attempt(function: Rc<Function>, begun: Begun) -> Ending {
     }
 }
 
-/// Has a request arrive, be answered, and its answer come back; unless something goes wrong, or the attempt is killed.
+/// Passes a request and its answer, unless a fault or a kill prevents it.
 async fn pass<A>(
     simulation: &Shared,
     to: (Side, Option<usize>),
@@ -133,25 +129,25 @@ async fn pass<A>(
     }
 }
 
-async fn ask_aws(simulation: Shared, by: AttemptId, call: AwsCall) -> Option<(u16, String)> {
+async fn call_aws(simulation: Shared, by: AttemptId, call: AwsCall) -> Option<(u16, String)> {
     let line = format!("{} {}", call.name, call.body);
-    match pass(&simulation, (Side::Aws, None), by, &line, |inside| inside.ask_aws(by, &call)).await {
+    match pass(&simulation, (Side::Aws, None), by, &line, |inside| inside.answer_aws(by, &call)).await {
         Ok(answer) => Some(answer),
         Err(Fault::Refused | Fault::Unauthorized) => Some((503, query_error("Throttling", "Rate exceeded"))),
-        Err(Fault::Denied) => Some(denied(&call.name, simulation.lock().network.obstacle(2))),
+        Err(Fault::Denied) => Some(denied(&call.name, simulation.lock().network.variant(2))),
         Err(_) => None,
     }
 }
 
-/// The answer to a call that is denied, as its service writes it: those that speak XML have calls without a space.
-fn denied(call: &str, obstacle: usize) -> (u16, String) {
-    let code = ["AccessDenied", "ExpiredToken"][obstacle];
+/// Answer to a denied call, in the format of its service. Names of calls with XML have no space.
+fn denied(call: &str, variant: usize) -> (u16, String) {
+    let code = ["AccessDenied", "ExpiredToken"][variant];
     let is_xml = !call.contains(' ') && call != "PutEvents";
     let json = || format!(r#"{{"__type":"{code}Exception","message":"why"}}"#);
     (403, if is_xml { query_error(code, "why") } else { json() })
 }
 
-async fn ask_cluster(
+async fn call_api(
     simulation: Shared,
     (by, cluster): (AttemptId, usize),
     request: Request<Body>,
@@ -164,9 +160,9 @@ async fn ask_cluster(
     }
     let line = request.to_string();
     let answer =
-        match pass(&simulation, (Side::Api, Some(cluster)), by, &line, |inside| inside.ask_cluster(&request)).await {
+        match pass(&simulation, (Side::Api, Some(cluster)), by, &line, |inside| inside.answer_api(&request)).await {
             Ok(answer) => answer,
-            Err(Fault::Refused) => refusal(simulation.lock().network.obstacle(3)),
+            Err(Fault::Refused) => refusal(simulation.lock().network.variant(3)),
             Err(Fault::Unauthorized) => unauthorized(),
             Err(Fault::Denied) => forbidden(),
             Err(Fault::Webhook) => webhook_down(),
@@ -182,10 +178,10 @@ async fn ask_cluster(
             (200, StreamBody::new(lines).boxed_unsync())
         }
     };
-    Ok(Response::builder().status(code).body(body).expect("it has a status"))
+    Ok(Response::builder().status(code).body(body).expect("the response has a status"))
 }
 
-/// The next line of a watch; none, when it ends.
+/// Returns the next line of a watch, or `None` at its end.
 pub(crate) async fn next_line(simulation: &Shared, watch: &mut Watch) -> Option<io::Result<String>> {
     loop {
         let news = simulation.lock().clusters[watch.cluster].news();

@@ -1,4 +1,4 @@
-//! Lambda, and what brings events to it: at least once, again after a failure, and killed in the midst of it.
+//! Lambda: delivers events at least once, retries failures, kills attempts.
 
 use std::fmt;
 use std::mem;
@@ -17,10 +17,10 @@ use crate::fact::Fact;
 use crate::plan::Plan;
 
 pub(crate) const ACCOUNT: &str = "123456789012";
-/// Lambda tries an event again after so many seconds.
+/// Delays of Lambda's retries.
 const RETRIES_AFTER_S: [u64; 2] = [60, 120];
 
-/// One attempt at an event: the how manieth.
+/// Number of an attempt at an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AttemptId(pub(crate) usize);
 
@@ -30,46 +30,41 @@ impl fmt::Display for AttemptId {
     }
 }
 
-/// An attempt, and what is known of it.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) event: Value,
-    /// The instance that its event is about.
     pub(crate) instance: Option<String>,
-    /// When it began, by the function's clock.
+    /// Begin, by the function's clock.
     pub(crate) began: Timestamp,
     pub(crate) is_killed: bool,
     pub(crate) requests: u32,
     kill: Arc<Notify>,
 }
 
-/// An event on its way through Lambda's queue.
+/// An event in Lambda's queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Delivery {
     pub(crate) event: Value,
     pub(crate) request: String,
-    /// How often it was tried before.
     retries: usize,
 }
 
-/// An attempt that begins.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) id: AttemptId,
     pub(crate) delivery: Delivery,
-    /// By the function's clock.
+    /// Begin, by the function's clock.
     pub(crate) began: Timestamp,
-    pub(crate) longest: Duration,
+    pub(crate) timeout: Duration,
     pub(crate) kill: Arc<Notify>,
 }
 
-/// How an attempt ended.
+/// End of an attempt.
 #[derive(Debug)]
 pub(crate) enum Ending {
     Succeeded(String),
     Failed(String),
     Killed,
-    /// Lambda has cut it off.
     TimedOut,
     Panicked(String),
 }
@@ -80,25 +75,19 @@ impl fmt::Display for Ending {
             Self::Succeeded(ending) => write!(f, "ends: {ending}"),
             Self::Failed(why) => write!(f, "fails: {why}"),
             Self::Killed => f.write_str("is killed"),
-            Self::TimedOut => f.write_str("is cut off by Lambda"),
+            Self::TimedOut => f.write_str("times out"),
             Self::Panicked(how) => write!(f, "panics: {how}"),
         }
     }
 }
 
-/// What happens in Lambda.
 #[derive(Debug)]
 pub(crate) enum LambdaEvent {
-    /// Somebody sends an event to the function, which takes so long.
-    Sent {
-        event: Value,
-        after: Duration,
-    },
+    Sent { event: Value, after: Duration },
     Arrives(Value),
     Retries(Delivery),
 }
 
-/// The function's attempts.
 #[derive(Debug)]
 pub(crate) struct Lambda {
     plan: Arc<Plan>,
@@ -108,12 +97,11 @@ pub(crate) struct Lambda {
     attempts: Vec<Attempt>,
     deliveries: usize,
     at_work: usize,
-    /// The events that were tried for the last time.
+    /// Events without another retry.
     failed: Vec<Value>,
 }
 
 impl Lambda {
-    /// A function that was never invoked.
     pub(crate) fn of(plan: Arc<Plan>, clock: Clock, seed: u64) -> Self {
         Self {
             plan,
@@ -127,8 +115,7 @@ impl Lambda {
         }
     }
 
-    /// Something happens.
-    pub(crate) fn happens(&mut self, event: LambdaEvent) -> Effects {
+    pub(crate) fn handle(&mut self, event: LambdaEvent) -> Effects {
         match event {
             LambdaEvent::Sent { event, after } => {
                 if self.dice.perhaps(self.plan.duplicates) {
@@ -155,12 +142,12 @@ impl Lambda {
         let began = self.clock.now() + SignedDuration::from_millis(self.dice.around(self.plan.skew_ms));
         let (instance, kill) = (instance_of(&event).map(str::to_owned), Arc::new(Notify::new()));
         self.effects.fact(Fact::AttemptBegan { id, request, event: event.clone() });
-        self.effects.begin(Begun { id, delivery, began, longest: self.plan.invocation, kill: Arc::clone(&kill) });
+        self.effects.begin(Begun { id, delivery, began, timeout: self.plan.invocation, kill: Arc::clone(&kill) });
         self.attempts.push(Attempt { event, instance, began, is_killed: false, requests: 0, kill });
         self.at_work += 1;
     }
 
-    /// An attempt has ended: its event is tried again, if it was not tried often enough.
+    /// Ends an attempt, and retries its event.
     pub(crate) fn ended(&mut self, id: AttemptId, delivery: Delivery, ending: Ending) -> Effects {
         self.at_work -= 1;
         let is_done = matches!(ending, Ending::Succeeded(_));
@@ -179,7 +166,7 @@ impl Lambda {
         mem::take(&mut self.effects)
     }
 
-    /// Counts a request of an attempt; says whether it is killed by now.
+    /// Counts a request of an attempt. Returns `true` if the attempt was killed.
     pub(crate) fn made_request(&mut self, id: AttemptId) -> bool {
         let attempt = &mut self.attempts[id.0];
         attempt.requests += 1;
@@ -191,7 +178,6 @@ impl Lambda {
         attempt.is_killed
     }
 
-    /// Whether an attempt is at work.
     pub(crate) fn is_at_work(&self) -> bool {
         self.at_work > 0
     }
@@ -204,35 +190,35 @@ impl Lambda {
         &self.attempts
     }
 
-    /// The attempts at events that are about an instance.
+    /// Returns the attempts at events about an instance.
     pub(crate) fn about<'a>(&'a self, instance: &'a str) -> impl Iterator<Item = &'a Attempt> {
         self.attempts.iter().filter(move |attempt| attempt.instance.as_deref() == Some(instance))
     }
 
-    /// Whether an event was tried for the last time.
+    /// Returns `true` if an event has no retry left.
     pub(crate) fn has_given_up(&self, event: &Value) -> bool {
         self.failed.contains(event)
     }
 
-    /// Whether an event about that instance was tried for the last time.
+    /// Returns `true` if an event about an instance has no retry left.
     pub(crate) fn has_failed(&self, instance: &str) -> bool {
         self.failed.iter().any(|event| instance_of(event) == Some(instance))
     }
 }
 
 impl Attempt {
-    /// The notice that its event is, or continues.
+    /// Returns the notice of its event or continuation.
     pub(crate) fn notice(&self) -> &Value {
         self.event.get(KEY).map_or(&self.event, |continued| &continued["notice"])
     }
 
-    /// Whether its event is not a continuation.
+    /// Returns `true` if its event is not a continuation.
     pub(crate) fn is_first(&self) -> bool {
         self.event.get(KEY).is_none()
     }
 }
 
-/// The instance that an event is about, if it is one.
+/// Instance of an event.
 fn instance_of(event: &Value) -> Option<&str> {
     if let Some(own) = [KEY, "spillway-undo-check"].into_iter().find_map(|key| event.get(key)) {
         return own["instance"].as_str().or_else(|| instance_of(&own["notice"]));

@@ -1,17 +1,16 @@
-//! The way of a request, to the API server or to AWS, and of its answer: how long they take, and what goes wrong.
+//! Latency and faults of requests to the API server and to AWS.
 
 use std::time::Duration;
 
 use crate::dice::Dice;
 use crate::plan::{Fault, Outage, Plan, Side};
 
-/// What is between the function and everybody else.
 #[derive(Debug)]
 pub(crate) struct Network {
     dice: Dice,
 }
 
-/// How a request and its answer go.
+/// Latencies of a request and its answer, and a fault.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) there: Duration,
@@ -24,7 +23,6 @@ impl Network {
         Self { dice: Dice::of(seed, "network") }
     }
 
-    /// How a request goes that is made now.
     pub(crate) fn route(
         &mut self,
         (side, cluster): (Side, Option<usize>),
@@ -32,7 +30,7 @@ impl Network {
         plan: &Plan,
         elapsed: Duration,
     ) -> Route {
-        let is_meant = |outage: &&Outage| {
+        let is_affected = |outage: &&Outage| {
             let changes_node = request.starts_with("Patch") && request.contains("/nodes/");
             outage.side == side
                 && (outage.cluster.is_none() || outage.cluster == cluster)
@@ -40,14 +38,14 @@ impl Network {
                 && (outage.fault != Fault::Webhook || changes_node)
                 && request.contains(&outage.only)
         };
-        let outage = plan.outages.iter().find(is_meant);
+        let outage = plan.outages.iter().find(is_affected);
         let fault = outage.filter(|outage| self.dice.perhaps(outage.of_a_thousand)).map(|outage| outage.fault);
         let slow = if fault == Some(Fault::Slow) { self.dice.ms(1000..14_000) } else { Duration::ZERO };
         Route { there: self.dice.ms(1..40), back: self.dice.ms(1..40) + slow, fault }
     }
 
-    /// Which of so many things is in the way of a request.
-    pub(crate) fn obstacle(&mut self, of: usize) -> usize {
+    /// Draws one of several forms of a fault.
+    pub(crate) fn variant(&mut self, of: usize) -> usize {
         self.dice.below(of)
     }
 }

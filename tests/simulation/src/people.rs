@@ -1,4 +1,4 @@
-//! People, who cordon and uncordon nodes, mark them, delete and replace them.
+//! Changes of nodes by people.
 
 use std::mem;
 
@@ -11,10 +11,9 @@ use crate::event::Effects;
 use crate::fact::Fact;
 use crate::plan::{Command, ManualChange, NodeId, instance_id};
 
-/// Who asks by a person's client.
+/// Field manager of a person's client.
 const KUBECTL: &str = "kubectl";
 
-/// All people.
 #[derive(Debug)]
 pub(crate) struct People {
     dice: Dice,
@@ -26,8 +25,7 @@ impl People {
         Self { dice: Dice::of(seed, "people"), effects: Effects::default() }
     }
 
-    /// Somebody does something with a node, if it is there.
-    pub(crate) fn happens(&mut self, change: ManualChange, node: NodeId, clusters: &Clusters) -> Effects {
+    pub(crate) fn handle(&mut self, change: ManualChange, node: NodeId, clusters: &Clusters) -> Effects {
         if clusters.node(&node).is_some() {
             let (command, instance) = (change.command, instance_id(change.node));
             self.effects.fact(Fact::Person { command, node: node.clone(), instance });
@@ -70,7 +68,7 @@ impl People {
 
     fn uncordon(&mut self, node: NodeId) {
         self.edit(node, |node| {
-            node["spec"].as_object_mut().expect("it has one").remove("unschedulable");
+            node["spec"].as_object_mut().expect("a node has a spec").remove("unschedulable");
         });
     }
 

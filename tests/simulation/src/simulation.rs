@@ -1,5 +1,4 @@
-//! What ties the components together: a queue of events in the order of their times. Each is handed to its component, and what
-//! follows from it is queued, or told to the witnesses.
+//! Queue of events by time. Each event goes to its component, and its effects to the queue and to the witnesses.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -22,17 +21,16 @@ use crate::lambda::{AttemptId, Begun, Delivery, Ending, Lambda};
 use crate::network::{Network, Route};
 use crate::people::People;
 use crate::plan::{Plan, Side, instance_id};
-use crate::witness::{Facts, Invariant, Verdict, Witness, witnesses};
+use crate::witness::{Facts, Invariant, Past, Verdict, Witness, witnesses};
 
-/// Nothing is looked at for longer.
+/// Longest simulated time.
 const LONGEST: Duration = Duration::from_hours(72);
 
-/// One simulation, shared by the requests that are made in it. Its lock is never held while something waits.
+/// A simulation, shared by its requests. Its lock is never held across a wait.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared(Arc<Mutex<Simulation>>);
 
 impl Shared {
-    /// The simulation of a plan, in which nothing has happened yet.
     pub(crate) fn of(plan: Plan, seed: u64, is_recorded: bool) -> Self {
         let (plan, clock) = (Arc::new(plan), Clock::start());
         Self(Arc::new(Mutex::new(Simulation {
@@ -46,6 +44,7 @@ impl Shared {
             aws: Aws::of(Arc::clone(&plan), clock, seed),
             lambda: Lambda::of(Arc::clone(&plan), clock, seed),
             people: People::of(seed),
+            past: Past::default(),
             witnesses: witnesses(),
             verdict: Verdict::default(),
             history: History::new(clock, is_recorded),
@@ -57,40 +56,38 @@ impl Shared {
         match self.0.try_lock() {
             Ok(inside) => inside,
             Err(TryLockError::Poisoned(inside)) => inside.into_inner(),
-            Err(TryLockError::WouldBlock) => panic!("a simulation has one thread, which has locked it already"),
+            Err(TryLockError::WouldBlock) => panic!("the only thread of a simulation has locked it already"),
         }
     }
 }
 
-/// The components, what is going to happen, and what has happened.
 #[derive(Debug)]
 pub(crate) struct Simulation {
     pub(crate) plan: Arc<Plan>,
     clock: Clock,
-    /// By their times, and by the order in which they were queued.
+    /// Events by time and order of queueing.
     queue: BTreeMap<(Instant, u64), Event>,
     queued: u64,
-    /// That something was queued, or an attempt has ended.
+    /// Notified of queued events and ended attempts.
     pub(crate) news: Arc<Notify>,
-    /// Attempts that are to begin.
     begun: Vec<Begun>,
     pub(crate) network: Network,
     pub(crate) clusters: Clusters,
     aws: Aws,
     pub(crate) lambda: Lambda,
     people: People,
+    past: Past,
     witnesses: Vec<Box<dyn Witness>>,
     pub(crate) verdict: Verdict,
     pub(crate) history: History,
 }
 
 impl Simulation {
-    /// Everything is there as it is in the beginning.
     pub(crate) fn set_up(&mut self) {
         let plan = Arc::clone(&self.plan);
         for number in 0..plan.nodes {
             let (id, node, dns_name) = (instance_id(number), plan.node(number), plan.dns_name(number));
-            self.happens(AwsEvent::Launches { id, node, dns_name }.into());
+            self.handle(AwsEvent::Launches { id, node, dns_name }.into());
         }
         for cluster in 0..plan.cluster_count() {
             let effects = self.clusters[cluster].populate();
@@ -109,37 +106,35 @@ impl Simulation {
         }
     }
 
-    /// Has all happen that is due by now; the attempts that begin by it.
+    /// Handles all events that are due. Returns the attempts that begin.
     pub(crate) fn step(&mut self) -> Vec<Begun> {
         let all_well = catch_unwind(AssertUnwindSafe(|| {
             while let Some(entry) = self.queue.first_entry()
                 && entry.key().0 <= Instant::now()
             {
                 let event = entry.remove();
-                self.happens(event);
+                self.handle(event);
             }
         }));
         if all_well.is_err() {
             self.queue.clear();
-            self.verdict.broken(Invariant::NoPanic, "the simulation itself");
+            self.verdict.violate(Invariant::NoPanic, "the simulation itself");
         }
         mem::take(&mut self.begun)
     }
 
-    /// When something may happen next; `None`: never.
+    /// Returns the time of the next event.
     pub(crate) fn next(&self) -> Option<Instant> {
         let next = self.queue.keys().next().map(|(at, _)| *at);
         let end = self.clock.instant(LONGEST);
         next.or_else(|| self.lambda.is_at_work().then_some(end)).filter(|_| Instant::now() < end)
     }
 
-    /// All is quiet.
     pub(crate) fn end(&mut self) {
         self.record(&Fact::Quiet { after: self.clock.elapsed() });
     }
 
-    /// The API server answers.
-    pub(crate) fn ask_cluster(&mut self, request: &ApiRequest) -> ApiAnswer {
+    pub(crate) fn answer_api(&mut self, request: &ApiRequest) -> ApiAnswer {
         if request.is_write() {
             self.record(&Fact::WriteArrives { by: request.by, cluster: request.cluster });
         }
@@ -149,15 +144,13 @@ impl Simulation {
         answer
     }
 
-    /// AWS answers.
-    pub(crate) fn ask_aws(&mut self, by: AttemptId, call: &AwsCall) -> AwsAnswer {
+    pub(crate) fn answer_aws(&mut self, by: AttemptId, call: &AwsCall) -> AwsAnswer {
         let (answer, effects) = self.aws.answer(by, call);
         self.perform(effects);
         self.history.note(|| format!("    answered {answer:?} ← {} {}", call.name, call.body));
         answer
     }
 
-    /// How a request goes that is made now.
     pub(crate) fn route(&mut self, (side, cluster): (Side, Option<usize>), by: AttemptId, request: &str) -> Route {
         self.verdict.count(format!("request to {side:?}"));
         let route = self.network.route((side, cluster), request, &self.plan, self.clock.elapsed());
@@ -171,7 +164,6 @@ impl Simulation {
         route
     }
 
-    /// The function has written a line to its log.
     pub(crate) fn logged(&mut self, by: AttemptId, line: &str) {
         let receipt: Value = serde_json::from_str(line).unwrap_or_default();
         if receipt.get("receipt").is_some() {
@@ -179,34 +171,33 @@ impl Simulation {
         }
     }
 
-    /// An attempt has ended.
     pub(crate) fn attempt_ended(&mut self, id: AttemptId, delivery: Delivery, ending: Ending) {
         let effects = self.lambda.ended(id, delivery, ending);
         self.perform(effects);
         self.news.notify_one();
     }
 
-    /// Something has happened: the history keeps it, and each witness sees it.
+    /// Records a fact for the history and the witnesses.
     pub(crate) fn record(&mut self, fact: &Fact) {
         self.history.note(|| fact.to_string());
-        let Self { plan, clock, clusters, aws, lambda, .. } = self;
-        let facts = Facts { plan, clock: *clock, clusters, aws, lambda };
-        let before = self.verdict.broken.len();
+        self.past.observe(fact, &self.clusters, self.clock);
+        let Self { plan, clock, clusters, aws, lambda, past, .. } = self;
+        let facts = Facts { plan, clock: *clock, clusters, aws, lambda, past };
+        let before = self.verdict.violations.len();
         for witness in &mut self.witnesses {
-            witness.sees(fact, &facts, &mut self.verdict);
+            witness.observe(fact, &facts, &mut self.verdict);
         }
-        for broken in &self.verdict.broken[before..] {
-            self.history.note(|| format!("BROKEN {broken}"));
+        for violation in &self.verdict.violations[before..] {
+            self.history.note(|| format!("VIOLATION {violation}"));
         }
     }
 
-    /// Something happens to a component.
-    pub(crate) fn happens(&mut self, event: Event) {
+    pub(crate) fn handle(&mut self, event: Event) {
         let effects = match event {
-            Event::Cluster(cluster, event) => self.clusters[cluster].happens(event),
-            Event::Aws(event) => self.aws.happens(event),
-            Event::Lambda(event) => self.lambda.happens(event),
-            Event::Person(change) => self.people.happens(change, self.plan.node(change.node), &self.clusters),
+            Event::Cluster(cluster, event) => self.clusters[cluster].handle(event),
+            Event::Aws(event) => self.aws.handle(event),
+            Event::Lambda(event) => self.lambda.handle(event),
+            Event::Person(change) => self.people.handle(change, self.plan.node(change.node), &self.clusters),
         };
         self.perform(effects);
     }
@@ -214,7 +205,7 @@ impl Simulation {
     fn perform(&mut self, Effects(effects): Effects) {
         for effect in effects {
             match effect {
-                Effect::Now(event) => self.happens(event),
+                Effect::Now(event) => self.handle(event),
                 Effect::Later(after, event) => self.enqueue(after, event),
                 Effect::Begin(begun) => self.begun.push(begun),
                 Effect::Fact(fact) => self.record(&fact),

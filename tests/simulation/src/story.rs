@@ -1,10 +1,9 @@
-//! Stories: a given plan, the real handler on virtual time, and what follows, line by line. The witnesses hold their invariants in
-//! each story as in each drawn world.
+//! Stories: a given plan, the real handler on virtual time, and the expected lines. All laws hold in a story as in a drawn world.
 //!
 //! ```ignore
 //! Story::spot()
 //!     .pods("web", pods(1).grace(30).blocked())
-//!     .tells(["1s evict web 429", "88s delete web 200", "receipt drained forced=1"]);
+//!     .expect(["1s evict web 429", "88s delete web 200", "receipt drained forced=1"]);
 //! ```
 
 use std::fmt::Write as _;
@@ -13,11 +12,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::plan::{
-    Annotation, App, Cause, Command, Fault, Interruption, Kill, ManualChange, Naming, Needs, Outage, Owner, Plan, Side,
+    Annotation, App, Cause, Command, Fault, Interruption, Kill, ManualChange, Naming, Outage, Owner, Plan, Side,
 };
 use crate::run_plan;
 
-/// Tolerance for times: requests, EventBridge and Scheduler take a while.
+/// Tolerance of times: requests, EventBridge and Scheduler take a while.
 const TOLERANCE_S: f64 = 3.0;
 /// Delay of a notice.
 const DELAY: Duration = Duration::from_secs(1);
@@ -26,14 +25,14 @@ const DELAY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Story(Plan);
 
-/// Lines of a story that was run: the second, and what happened.
+/// Lines of a story, with their seconds.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Transcript {
     lines: Vec<(f64, String)>,
     history: String,
 }
 
-/// So many pods of a deployment that ask for 30 s and exit after one.
+/// Pods of a deployment with a grace of 30 s, which exit after one.
 pub(crate) fn pods(pods: usize) -> App {
     App { on_first_node: true, ..App::plain(pods) }
 }
@@ -47,14 +46,14 @@ impl App {
         Self { exits_after: Duration::from_secs(seconds), ..self }
     }
 
-    /// A budget that needs all of them.
+    /// A budget that allows no disruption.
     pub(crate) fn blocked(self) -> Self {
-        Self { budgets: 1, needs: Needs::MaxUnavailable(0), ..self }
+        self.budget(0)
     }
 
-    /// A budget that lets so many be away.
-    pub(crate) fn budget(self, away: usize) -> Self {
-        Self { budgets: 1, needs: Needs::MaxUnavailable(away), ..self }
+    /// A budget with this many allowed disruptions.
+    pub(crate) fn budget(self, allowed: usize) -> Self {
+        Self { budgets: 1, needs: self.pods - allowed, ..self }
     }
 
     pub(crate) fn annotated(self, annotation: Annotation) -> Self {
@@ -73,31 +72,31 @@ impl App {
         Self { owner, ..self }
     }
 
-    /// A StatefulSet's pods, each with a volume.
+    /// Pods of a StatefulSet, each with a volume.
     pub(crate) fn with_volumes(self) -> Self {
         Self { owner: Owner::StatefulSet, has_volume: true, ..self }
     }
 }
 
 impl Story {
-    /// An interruption of the first of two nodes at second 0, whose notice comes a second later.
+    /// Interruption of the first of two nodes at second 0, with a notice at second 1.
     pub(crate) fn of(cause: Cause) -> Self {
         let interruption = Interruption { node: 0, begins: Duration::ZERO, cause, delay: DELAY };
         let (nodes, names) = (2, vec![Naming::DnsName; 2]);
         Self(Plan { nodes, names, interruptions: vec![interruption], ..Plan::quiet(Vec::new()) })
     }
 
-    /// A Spot Instance that goes at second 120.
+    /// Spot interruption: the instance ends at second 120.
     pub(crate) fn spot() -> Self {
         Self::of(Cause::Spot)
     }
 
-    /// An instance that its group terminates, with a hook.
+    /// Termination by the group, with a hook.
     pub(crate) fn terminate() -> Self {
         Self::of(Cause::Terminate)
     }
 
-    /// Maintenance that reboots the instance at that second.
+    /// Maintenance that reboots the instance.
     pub(crate) fn reboot_at(seconds: u64) -> Self {
         let starts_after = Duration::from_secs(seconds);
         Self::of(Cause::Maintenance { starts_after, reboots: true, called_off_after: None })
@@ -109,13 +108,13 @@ impl Story {
         self
     }
 
-    /// The delay of the notices of the first interruption.
+    /// Delays the notices of the first interruption.
     pub(crate) fn late(mut self, seconds: u64) -> Self {
         self.0.interruptions[0].delay = Duration::from_secs(seconds);
         self
     }
 
-    /// The same instance is also interrupted in this way, later.
+    /// Adds a later interruption of the same instance.
     pub(crate) fn and(mut self, seconds: u64, cause: Cause) -> Self {
         let begins = Duration::from_secs(seconds);
         self.0.interruptions.push(Interruption { node: 0, begins, cause, delay: DELAY });
@@ -127,19 +126,19 @@ impl Story {
         self
     }
 
-    /// The limit of an invocation.
+    /// Sets the timeout of an invocation.
     pub(crate) fn invocations_of(mut self, seconds: u64) -> Self {
         self.0.invocation = Duration::from_secs(seconds);
         self
     }
 
-    /// The timeout of the hook, which a heartbeat begins again.
+    /// Sets the timeout of the hook after each heartbeat.
     pub(crate) fn hook_timeout(mut self, seconds: u64) -> Self {
         self.0.hook_timeout = Duration::from_secs(seconds);
         self
     }
 
-    /// Requests with that text in them go wrong from one second to another.
+    /// Adds a fault of the requests that contain `only`.
     pub(crate) fn fault(mut self, side: Side, only: &str, fault: Fault, seconds: std::ops::Range<u64>) -> Self {
         let [from, until] = [seconds.start, seconds.end].map(Duration::from_secs);
         let only = only.to_owned();
@@ -152,60 +151,54 @@ impl Story {
         self
     }
 
-    /// The attempt of that number is killed after so many requests.
+    /// Kills an attempt after a number of requests.
     pub(crate) fn killed(mut self, attempt: u32, after_requests: u32) -> Self {
         self.0.kills.push(Kill { attempt, after_requests });
         self
     }
 
-    /// Each event is delivered twice.
+    /// Delivers each event twice.
     pub(crate) fn delivered_twice(mut self) -> Self {
         self.0.duplicates = 1000;
         self
     }
 
-    /// Runs the story: no invariant is broken.
-    pub(crate) fn run(self) -> Told {
-        let ran = run_plan(self.0, 1, true);
-        assert!(ran.broken.is_empty(), "{}\n{}", ran.history, ran.broken.join("\n"));
-        Told { lines: ran.history.lines().skip(1).filter_map(line).collect(), history: ran.history }
+    /// Runs the story, and asserts all laws.
+    pub(crate) fn run(self) -> Transcript {
+        let history = run_plan(self.0, 1, true).lawful("story").history;
+        Transcript { lines: history.lines().skip(1).filter_map(line).collect(), history }
     }
 
-    /// Runs the story: it tells these lines in this order.
-    pub(crate) fn tells<const N: usize>(self, expected: [&str; N]) -> Told {
-        let told = self.run();
-        told.in_order(&expected);
-        told
+    /// Runs the story, and asserts that these lines come in this order.
+    pub(crate) fn expect<const N: usize>(self, expected: [&str; N]) -> Transcript {
+        let outcome = self.run();
+        let mut lines = outcome.lines.iter();
+        for words in expected {
+            assert!(lines.any(|line| matches(line, words)), "no line, or none in this order: {words}\n{outcome}");
+        }
+        outcome
     }
 }
 
-impl Told {
+impl Transcript {
     /// Number of lines with these words.
     pub(crate) fn count(&self, words: &str) -> usize {
         self.lines.iter().filter(|line| matches(line, words)).count()
     }
 
-    /// No line has these words.
+    /// Asserts that no line has these words.
     pub(crate) fn never(self, words: &str) -> Self {
-        assert_eq!(self.count(words), 0, "{words}\n{self}");
-        self
+        self.times(0, words)
     }
 
-    /// So many lines have these words.
+    /// Asserts the number of lines with these words.
     pub(crate) fn times(self, times: usize, words: &str) -> Self {
         assert_eq!(self.count(words), times, "{words}\n{self}");
         self
     }
-
-    fn in_order(&self, expected: &[&str]) {
-        let mut lines = self.lines.iter();
-        for words in expected {
-            assert!(lines.any(|line| matches(line, words)), "no line, or none in this order: {words}\n{self}");
-        }
-    }
 }
 
-impl std::fmt::Display for Told {
+impl std::fmt::Display for Transcript {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if std::env::var_os("HISTORY").is_some() {
             return f.write_str(&self.history);
@@ -214,18 +207,18 @@ impl std::fmt::Display for Told {
     }
 }
 
-/// Whether a line has all words of an expectation, each as a word or the begin of one; a first word such as `88s` is its time.
+/// Returns `true` if a line has words with all these beginnings. A first word such as `88s` is the time.
 fn matches((at, line): &(f64, String), expected: &str) -> bool {
     let time = |word: &str| word.strip_suffix('s')?.parse::<f64>().ok();
     let mut words = expected.split(' ');
-    // The reason of a receipt is for people.
-    let told = line.split(" : ").next().unwrap_or_default();
-    let is_word = |word: &str| told.split(' ').any(|there| there.starts_with(word));
+    // The reason of a receipt is left out.
+    let line = line.split(" : ").next().unwrap_or_default();
+    let is_word = |word: &str| line.split(' ').any(|there| there.starts_with(word));
     let first = words.next().unwrap_or_default();
     time(first).map_or_else(|| is_word(first), |time| (time - at).abs() <= TOLERANCE_S) && words.all(is_word)
 }
 
-/// A line of the history as a story tells it, unless it is of no interest.
+/// Converts a line of the history; `None` for lines without interest.
 fn line(history: &str) -> Option<(f64, String)> {
     let (at, text) = history.trim_start().split_once(' ')?;
     let (at, text) = (at.parse().ok()?, text.trim_start());
@@ -233,8 +226,8 @@ fn line(history: &str) -> Option<(f64, String)> {
         return Some((at, format!("{by} receipt {}", summary(&serde_json::from_str(receipt).ok()?))));
     }
     if let Some((by, event)) = text.split_once(" begins, ") {
-        let what = ["spillway-continuation", "spillway-undo-check"].into_iter().find(|own| event.contains(own));
-        return Some((at, format!("{by} begins {}", what.unwrap_or("notice"))));
+        let own = ["spillway-continuation", "spillway-undo-check"].into_iter().find(|own| event.contains(own));
+        return Some((at, format!("{by} begins {}", own.unwrap_or("notice"))));
     }
     match text.strip_prefix("answered ") {
         Some(answer) => Some((at, answered(answer)?)),
@@ -262,17 +255,17 @@ fn answered(answer: &str) -> Option<String> {
             format!("{} {pod} {code}{grace}", verb.to_lowercase())
         }
         "GET" | "POST" | "PUT" | "DELETE" => format!("{verb} {second} {code}"),
-        // The types of our events, without their common first word.
+        // Detail types without their common first word.
         "PutEvents" => {
             let types = request.split("\"Spillway ").skip(1).filter_map(|rest| rest.split('"').next());
-            format!("told {}", types.map(|name| name.trim_start_matches("Drain ")).collect::<Vec<_>>().join(" "))
+            format!("published {}", types.map(|name| name.trim_start_matches("Drain ")).collect::<Vec<_>>().join(" "))
         }
         _ if second == "prod" => format!("{} {} {code}", verb.to_lowercase(), name.get(2..)?.join("/")),
         _ => format!("{verb} {code}"),
     })
 }
 
-/// A receipt in words: the ending, pods by their fates, the hook, and the reason.
+/// Summary of a receipt: ending, pods by fate, hook, reason.
 fn summary(receipt: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut line = text(&receipt["ending"]);
@@ -283,7 +276,7 @@ fn summary(receipt: &Value) -> String {
     for (fate, times) in fates {
         let _ = write!(line, " {fate}={times}");
     }
-    for (name, value) in [("hook", &receipt["hook"]["state"]), ("told", &receipt["hook"]["result"])] {
+    for (name, value) in [("hook", &receipt["hook"]["state"]), ("result", &receipt["hook"]["result"])] {
         let _ = value.as_str().map(|value| write!(line, " {name}={value}"));
     }
     let earlier = receipt["earlier"].as_array().map_or(0, Vec::len);

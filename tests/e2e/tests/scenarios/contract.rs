@@ -21,7 +21,7 @@ struct Real {
 }
 
 impl Server for Real {
-    async fn ask(&mut self, method: &str, path: &str, body: &Value) -> (u16, String) {
+    async fn request(&mut self, method: &str, path: &str, body: &Value) -> (u16, String) {
         let kind = match (method, body) {
             ("PATCH", Value::Array(_)) => "application/json-patch+json",
             ("PATCH", _) => "application/strategic-merge-patch+json",

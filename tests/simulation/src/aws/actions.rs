@@ -1,4 +1,4 @@
-//! Lifecycle actions: a group waits for its hook before it takes an instance out of service, or into it.
+//! Lifecycle actions of Auto Scaling groups.
 
 use std::time::Duration;
 
@@ -9,56 +9,50 @@ use super::{Aws, AwsEvent, Notice};
 use crate::fact::Fact;
 use crate::plan::CLUSTERS;
 
-/// The hook of ours.
+/// Name of the hook.
 const HOOK: &str = "spillway";
 
-/// The group of a cluster.
+/// Name of a cluster's group.
 pub(super) fn group(cluster: usize) -> String {
     format!("workers-{}", CLUSTERS[cluster])
 }
 
-/// A lifecycle action that waits, or has.
 #[derive(Debug)]
 pub(crate) struct Action {
     pub(crate) instance: String,
     pub(crate) after_hook: AfterHook,
-    /// When it was begun.
     pub(crate) since: Instant,
     until: Instant,
     pub(crate) result: Option<ActionResult>,
 }
 
-/// What a group does with an instance after its hook, whatever it is told.
+/// Next step of the group, for any result of the hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterHook {
     Terminate,
-    /// Puts it into the warm pool, and takes it back after a time.
+    /// Into the warm pool, and back after a time.
     WarmPool(Duration),
     InService,
 }
 
-/// How an action ended.
+/// End of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionResult {
     Completed,
-    /// Nobody answered.
     Expired,
-    /// Its instance has gone before.
     InstanceGone,
 }
 
 impl Aws {
-    /// Whether a lifecycle action of that instance waits.
+    /// Returns `true` if a lifecycle action of an instance waits.
     pub(super) fn waits(&self, instance: &str) -> bool {
         self.actions.values().any(|action| action.instance == instance && action.result.is_none())
     }
 
-    /// Whether the lifecycle action of that token waits.
     pub(super) fn is_waiting(&self, token: &str) -> bool {
         self.actions.get(token).is_some_and(|action| action.result.is_none())
     }
 
-    /// A group takes an instance out of service, or into it, and waits for its hook.
     pub(super) fn begin_action(&mut self, instance: &str, after_hook: AfterHook, delay: Duration) {
         const TERMINATE: &str = "EC2 Instance-terminate Lifecycle Action";
         const LAUNCH: &str = "EC2 Instance-launch Lifecycle Action";
@@ -79,7 +73,7 @@ impl Aws {
         self.notify(&Notice { source: "aws.autoscaling", detail_type, detail, delay });
     }
 
-    /// An action waits for its whole timeout again, and a hundred of them in all.
+    /// Restarts the timeout of an action, for a hundred timeouts at most.
     pub(super) fn hold_action(&mut self, token: &str) {
         let timeout = self.plan.hook_timeout;
         let Some(action) = self.actions.get_mut(token) else { return };
@@ -88,7 +82,6 @@ impl Aws {
         self.effects.after(after, AwsEvent::ActionDue { token: token.to_owned() });
     }
 
-    /// Ends the action when its time is over, if nothing holds it.
     pub(super) fn expire_action(&mut self, token: &str) {
         let action = &self.actions[token];
         if action.result.is_none() && action.until <= Instant::now() {
@@ -96,7 +89,6 @@ impl Aws {
         }
     }
 
-    /// An action waits no longer: the group goes on.
     pub(super) fn end_action(&mut self, token: &str, result: ActionResult) {
         let Some(action) = self.actions.get_mut(token) else { return };
         let (instance, after_hook) = (action.instance.clone(), action.after_hook);

@@ -1,4 +1,4 @@
-//! What the function asks of AWS, and what it is answered.
+//! Calls of the function to AWS.
 
 use std::mem;
 use std::time::Duration;
@@ -15,23 +15,22 @@ use crate::fact::Fact;
 use crate::lambda::{AttemptId, LambdaEvent};
 use crate::plan::CLUSTERS;
 
-/// A schedule: which one it is of those of its name, and the event that it sends.
+/// A schedule, numbered because a name may be used again.
 #[derive(Debug)]
 pub(super) struct Schedule {
     number: u32,
     event: Value,
 }
 
-/// A status and a body.
+/// Status and body.
 pub(crate) type AwsAnswer = (u16, String);
 
-/// Where the API server of a cluster is.
+/// Endpoint of a cluster's API server.
 pub(crate) fn endpoint(cluster: &str) -> String {
     format!("https://{cluster}.gr7.us-east-1.eks.amazonaws.com")
 }
 
 impl Aws {
-    /// Answers a call.
     pub(crate) fn answer(&mut self, by: AttemptId, call: &AwsCall) -> (AwsAnswer, Effects) {
         let answer = match (call.name.as_str(), call.name.split_once(' ')) {
             ("DescribeInstances", _) => self.describe(call.parameter("InstanceId.1").unwrap_or_default()),
@@ -55,12 +54,12 @@ impl Aws {
             (_, Some((method, path))) if path.starts_with("/schedules/") => {
                 self.schedule(method, path.trim_start_matches("/schedules/"), &call.body)
             }
-            (name, _) => panic!("nobody answers {name}: {}", call.body),
+            (name, _) => panic!("unknown call {name}: {}", call.body),
         };
         (answer, mem::take(&mut self.effects))
     }
 
-    /// The maintenance of an instance that was called off: EC2 keeps it in its list.
+    /// Cancelled maintenance of an instance: EC2 still lists it.
     fn scheduled_events(&self, id: &str) -> AwsAnswer {
         let event = self.called_off.get(id).map_or_else(String::new, |starts| {
             format!(
@@ -73,12 +72,12 @@ impl Aws {
         (200, format!("<DescribeInstanceStatusResponse>{answer}</DescribeInstanceStatusResponse>"))
     }
 
-    /// What EC2 says of an instance: what was so a while ago.
+    /// Describes an instance as it was a while ago.
     fn describe(&mut self, id: &str) -> AwsAnswer {
         let behind = self.dice.ms(0..2000);
         let behind = if self.dice.perhaps(50) { behind * 10 } else { behind };
         let Some(instance) = self.instances.get(id) else {
-            return (400, query_error("InvalidInstanceID.NotFound", "there is none"));
+            return (400, query_error("InvalidInstanceID.NotFound", "unknown instance"));
         };
         let state = instance.was(Instant::now().checked_sub(behind).unwrap_or_else(Instant::now));
         let dns_name = if state == "terminated" { "" } else { &instance.dns_name };
@@ -102,7 +101,7 @@ impl Aws {
         (200, instances(&item))
     }
 
-    /// A heartbeat or the completion of a lifecycle action.
+    /// Heartbeat or completion of a lifecycle action.
     fn of_action(&mut self, by: AttemptId, call: &AwsCall) -> AwsAnswer {
         let token = call.parameter("LifecycleActionToken").unwrap_or_default();
         if call.name == "CompleteLifecycleAction" {
@@ -121,7 +120,7 @@ impl Aws {
         (200, format!("<{name}Response></{name}Response>"))
     }
 
-    /// The function has itself invoked, or a schedule does.
+    /// Invokes the function, for itself or for a schedule.
     fn invoke(&mut self, event: Value) {
         let after = self.dice.ms(20..1500);
         self.effects.now(LambdaEvent::Sent { event, after });
@@ -140,7 +139,7 @@ impl Aws {
         let body: Value = serde_json::from_str(body).unwrap_or_default();
         let expression = body["ScheduleExpression"].as_str().unwrap_or_default();
         let at = expression.trim_start_matches("at(").trim_end_matches(')');
-        let at: Timestamp = format!("{at}Z").parse().expect("it is a time");
+        let at: Timestamp = format!("{at}Z").parse().expect("an at expression has a time");
         let Ok(ahead) = Duration::try_from(at.duration_since(self.clock.now())) else {
             return (400, json_error("ValidationException"));
         };
@@ -153,7 +152,7 @@ impl Aws {
         (200, json!({"ScheduleArn": "arn"}).to_string())
     }
 
-    /// A schedule's time has come, if it was not moved or taken away.
+    /// Fires a schedule, unless it was moved or deleted.
     pub(super) fn fire(&mut self, name: String, number: u32) {
         if self.schedules.get(&name).is_none_or(|schedule| schedule.number != number) {
             return;

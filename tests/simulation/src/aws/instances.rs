@@ -1,4 +1,4 @@
-//! Instances: in which states they are, and what EC2 says of that.
+//! Instances and their states.
 
 use std::time::Duration;
 
@@ -11,24 +11,21 @@ use crate::cluster::ClusterEvent;
 use crate::fact::Fact;
 use crate::plan::NodeId;
 
-/// An instance, and its node.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) node: NodeId,
     pub(super) dns_name: String,
-    /// In which states it has been, and since when.
+    /// States with their begins.
     states: Vec<(Instant, &'static str)>,
-    /// How often it has booted again.
+    /// Number of reboots.
     boots: u32,
 }
 
 impl Instance {
-    /// Its state now.
     pub(super) fn state(&self) -> &'static str {
         self.was(Instant::now())
     }
 
-    /// Its state then.
     pub(super) fn was(&self, at: Instant) -> &'static str {
         self.states.iter().rfind(|(since, _)| *since <= at).map_or("running", |(_, state)| state)
     }
@@ -45,10 +42,10 @@ impl Aws {
         self.instances[id].state()
     }
 
-    /// An instance is in another state, and EC2 says so.
+    /// Changes the state of an instance, with a notice.
     pub(super) fn change_state(&mut self, id: &str, state: &'static str, delay: Duration) {
         self.effects.fact(Fact::InstanceState { instance: id.to_owned(), state });
-        self.instances.get_mut(id).expect("it is there").states.push((Instant::now(), state));
+        self.instances.get_mut(id).expect("a known instance").states.push((Instant::now(), state));
         self.notify(&Notice {
             source: "aws.ec2",
             detail_type: "EC2 Instance State-change Notification",
@@ -57,7 +54,6 @@ impl Aws {
         });
     }
 
-    /// An instance stops, its kubelet with it, and starts again after a time.
     pub(super) fn stop(&mut self, id: &str, starts_after: Option<Duration>, delay: Duration) {
         if matches!(self.state(id), "running" | "stopping") {
             self.stop_kubelet(id);
@@ -68,7 +64,7 @@ impl Aws {
         }
     }
 
-    /// A stopped instance runs again, and its kubelet a while later. Whether it was stopped.
+    /// Starts a stopped instance. Returns `true` if it was stopped.
     pub(super) fn start(&mut self, id: &str, delay: Duration) -> bool {
         let is_stopped = self.state(id) == "stopped";
         if is_stopped {
@@ -87,9 +83,8 @@ impl Aws {
         }
     }
 
-    /// The kubelet of an instance begins to report.
     pub(super) fn boot(&mut self, id: String) {
-        let instance = self.instances.get_mut(&id).expect("it is there");
+        let instance = self.instances.get_mut(&id).expect("a known instance");
         if instance.state() == "running" {
             instance.boots += 1;
             let boot = format!("{id}-{}", instance.boots);
@@ -97,7 +92,6 @@ impl Aws {
         }
     }
 
-    /// An instance shuts down, its kubelet with it, and ends.
     pub(super) fn terminate(&mut self, id: &str, delay: Duration) {
         if matches!(self.state(id), "shutting-down" | "terminated") {
             return;
@@ -110,7 +104,7 @@ impl Aws {
         self.effects.after(after, AwsEvent::Ends { id: id.to_owned(), delay });
     }
 
-    /// An instance has ended, and its node some time later.
+    /// Ends an instance, and its node some time later.
     pub(super) fn end(&mut self, id: String, delay: Duration) {
         self.change_state(&id, "terminated", delay);
         let after = self.dice.ms(1000..90_000);
@@ -121,7 +115,6 @@ impl Aws {
         self.effects.now((self.cluster_of(id), ClusterEvent::KubeletStops { instance: id.to_owned() }));
     }
 
-    /// The number of an instance's cluster.
     pub(super) fn cluster_of(&self, id: &str) -> usize {
         self.instances[id].node.cluster
     }

@@ -1,4 +1,4 @@
-//! What AWS does with instances, and the notices that it gives of it.
+//! Interruptions of instances, and their notices.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::plan::{Cause, Interruption, instance_id};
 const SPOT_NOTICE: Duration = Duration::from_secs(120);
 
 impl Aws {
-    /// An instance that is in use is interrupted.
+    /// Interrupts an instance that is in use.
     pub(super) fn interrupt(&mut self, interruption: &Interruption) {
         let Interruption { node, cause, delay, .. } = *interruption;
         let id = instance_id(node);
@@ -60,11 +60,11 @@ impl Aws {
     }
 }
 
-/// What AWS Health says of a maintenance, but for its status.
+/// Detail of an event of AWS Health, without its status.
 fn maintenance(id: &str, starts: Timestamp, reboots: bool) -> serde_json::Value {
-    let what = if reboots { "AWS_EC2_INSTANCE_REBOOT" } else { "AWS_EC2_INSTANCE_RETIREMENT" };
-    json!({"eventArn": format!("arn:aws:health:us-east-1::event/{what}_{id}"), "service": "EC2",
-        "eventTypeCode": format!("{what}_SCHEDULED"), "eventTypeCategory": "scheduledChange",
+    let kind = if reboots { "AWS_EC2_INSTANCE_REBOOT" } else { "AWS_EC2_INSTANCE_RETIREMENT" };
+    json!({"eventArn": format!("arn:aws:health:us-east-1::event/{kind}_{id}"), "service": "EC2",
+        "eventTypeCode": format!("{kind}_SCHEDULED"), "eventTypeCategory": "scheduledChange",
         "startTime": starts.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string(),
         "affectedEntities": [{"entityValue": format!("arn:aws:ec2:us-east-1:1:instance/{id}")}]})
 }

@@ -1,9 +1,4 @@
-//! AWS in memory: instances and what is done with them, lifecycle actions, the event bus, schedules.
-//!
-//! * `instances`: their states, and the notices of them
-//! * `actions`: a group's lifecycle actions
-//! * `interruptions`: what AWS does with instances
-//! * `calls`: what the function is answered
+//! AWS in memory: instances, their interruptions, lifecycle actions, schedules, and calls of the function.
 
 mod actions;
 mod calls;
@@ -30,10 +25,9 @@ use calls::Schedule;
 pub(crate) use calls::{AwsAnswer, endpoint};
 use instances::Instance;
 
-/// How late a rebalance recommendation is delivered: two minutes of its hour are left, so that a world is short.
+/// Age of a rebalance recommendation: two minutes of its hour are left, so that a world is short.
 const RECOMMENDATION_AGE: SignedDuration = SignedDuration::from_mins(58);
 
-/// All that AWS has.
 #[derive(Debug)]
 pub(crate) struct Aws {
     plan: Arc<Plan>,
@@ -43,76 +37,30 @@ pub(crate) struct Aws {
     instances: BTreeMap<String, Instance>,
     actions: BTreeMap<String, Action>,
     schedules: BTreeMap<String, Schedule>,
-    /// When the maintenance of an instance was to start that was called off.
+    /// Starts of cancelled maintenance, by instance.
     called_off: BTreeMap<String, Timestamp>,
     last_event: u32,
     last_schedule: u32,
 }
 
-/// What happens in AWS. `delay` is how long a notice of it takes to be delivered.
+/// An event of AWS. `delay` is the delay of its notice. `ActionDue` and `ScheduleDue` have no effect if their time was moved.
 #[derive(Debug)]
 pub(crate) enum AwsEvent {
-    /// An instance runs, which is that node.
-    Launches {
-        id: String,
-        node: NodeId,
-        dns_name: String,
-    },
+    Launches { id: String, node: NodeId, dns_name: String },
     Interrupts(Interruption),
-    /// The maintenance of an instance that was to start then is called off, with that notice.
-    CallsOff {
-        id: String,
-        starts: Timestamp,
-        notice: Notice,
-    },
-    Terminates {
-        id: String,
-        delay: Duration,
-    },
-    /// An instance that shuts down has ended.
-    Ends {
-        id: String,
-        delay: Duration,
-    },
-    Stops {
-        id: String,
-        starts_after: Option<Duration>,
-        delay: Duration,
-    },
-    Starts {
-        id: String,
-        delay: Duration,
-    },
-    Reboots {
-        id: String,
-    },
-    /// Its operating system is up.
-    Boots {
-        id: String,
-    },
-    /// An instance leaves its warm pool.
-    LeavesWarmPool {
-        id: String,
-        delay: Duration,
-    },
-    /// The time of a lifecycle action is over, if nothing has held it.
-    ActionDue {
-        token: String,
-    },
-    /// The group goes on after its hook.
-    ActionFollowed {
-        instance: String,
-        after_hook: AfterHook,
-        delay: Duration,
-    },
-    /// The time of a schedule has come, if it was not moved.
-    ScheduleDue {
-        name: String,
-        number: u32,
-    },
+    CallsOff { id: String, starts: Timestamp, notice: Notice },
+    Terminates { id: String, delay: Duration },
+    Ends { id: String, delay: Duration },
+    Stops { id: String, starts_after: Option<Duration>, delay: Duration },
+    Starts { id: String, delay: Duration },
+    Reboots { id: String },
+    Boots { id: String },
+    LeavesWarmPool { id: String, delay: Duration },
+    ActionDue { token: String },
+    ActionFollowed { instance: String, after_hook: AfterHook, delay: Duration },
+    ScheduleDue { name: String, number: u32 },
 }
 
-/// A notice that is to be sent.
 #[derive(Debug)]
 pub(crate) struct Notice {
     source: &'static str,
@@ -122,7 +70,6 @@ pub(crate) struct Notice {
 }
 
 impl Aws {
-    /// An account without instances.
     pub(crate) fn of(plan: Arc<Plan>, clock: Clock, seed: u64) -> Self {
         Self {
             plan,
@@ -138,8 +85,7 @@ impl Aws {
         }
     }
 
-    /// Something happens.
-    pub(crate) fn happens(&mut self, event: AwsEvent) -> Effects {
+    pub(crate) fn handle(&mut self, event: AwsEvent) -> Effects {
         match event {
             AwsEvent::Launches { id, node, dns_name } => self.launch(id, node, dns_name),
             AwsEvent::Interrupts(interruption) => self.interrupt(&interruption),
@@ -161,7 +107,6 @@ impl Aws {
         mem::take(&mut self.effects)
     }
 
-    /// Sends a notice.
     fn notify(&mut self, notice: &Notice) {
         self.last_event += 1;
         let Notice { source, detail_type, detail, delay } = notice;
@@ -173,17 +118,16 @@ impl Aws {
         self.effects.now(LambdaEvent::Sent { event, after: *delay });
     }
 
-    /// The lifecycle actions by their tokens.
+    /// Lifecycle actions by token.
     pub(crate) fn actions(&self) -> &BTreeMap<String, Action> {
         &self.actions
     }
 
-    /// The node of an instance.
     pub(crate) fn node_of(&self, instance: &str) -> Option<&NodeId> {
         self.instances.get(instance).map(|instance| &instance.node)
     }
 
-    /// The instances that are running, and their nodes.
+    /// Running instances and their nodes.
     pub(crate) fn running(&self) -> impl Iterator<Item = (&str, &NodeId)> {
         let running = self.instances.iter().filter(|(_, instance)| instance.state() == "running");
         running.map(|(id, instance)| (id.as_str(), &instance.node))

@@ -1,4 +1,4 @@
-//! All clusters: what concerns one of them goes to it, and is looked up there.
+//! All clusters.
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::{Cluster, Pod};
 use crate::clock::Clock;
 use crate::plan::{NodeId, Plan};
 
-/// The clusters by their numbers.
+/// Clusters by number.
 #[derive(Debug)]
 pub(crate) struct Clusters(Vec<Cluster>);
 
@@ -28,53 +28,47 @@ impl IndexMut<usize> for Clusters {
 }
 
 impl Clusters {
-    /// The clusters of a plan, without nodes.
     pub(crate) fn of(plan: &Arc<Plan>, clock: Clock, seed: u64) -> Self {
         Self((0..plan.cluster_count()).map(|number| Cluster::of(number, Arc::clone(plan), clock, seed)).collect())
     }
 
-    /// A pod by its UID, which is of one cluster.
+    /// Returns a pod by its UID, which is unique in all clusters.
     pub(crate) fn pod(&self, uid: &str) -> Option<&Pod> {
         self.0.iter().find_map(|cluster| cluster.pods.get(uid))
     }
 
-    /// The node of a pod.
+    /// Returns the node of a pod.
     pub(crate) fn place_of(&self, uid: &str) -> Option<NodeId> {
         let placed = |cluster: &Cluster| Some(cluster.id_of(cluster.pods.get(uid)?.node.as_deref()?));
         self.0.iter().find_map(placed)
     }
 
-    /// The pods on a node.
     pub(crate) fn pods_on<'a>(&'a self, node: &'a NodeId) -> impl Iterator<Item = &'a Pod> {
         self[node.cluster].pods_on(&node.name)
     }
 
-    /// A node, if it is there.
     pub(crate) fn node(&self, node: &NodeId) -> Option<&Value> {
         self[node.cluster].nodes.get(&node.name)
     }
 
-    /// Whether another cluster has a node of the same name.
+    /// Returns `true` if another cluster has a node of the same name.
     pub(crate) fn has_namesake(&self, node: &NodeId) -> bool {
         self.0.iter().any(|cluster| cluster.number != node.cluster && cluster.nodes.contains_key(&node.name))
     }
 
-    /// The instance whose node that is by now.
+    /// Returns the present instance of a node.
     pub(crate) fn instance_at(&self, node: &NodeId) -> Option<&str> {
         self[node.cluster].instance_at(&node.name)
     }
 
-    /// Whether an instance has a node, and its kubelet reports.
     pub(crate) fn reports(&self, instance: &str) -> bool {
         self.0.iter().any(|cluster| cluster.reports(instance))
     }
 
-    /// Whether a volume is attached to a node which no pod uses there.
     pub(crate) fn keeps_volumes(&self, node: &NodeId) -> bool {
         self[node.cluster].keeps_volumes(&node.name)
     }
 
-    /// Whether the one budget of an app allows a disruption.
     pub(crate) fn allows(&self, app: usize) -> bool {
         self.0.iter().any(|cluster| cluster.allows(app))
     }

@@ -1,4 +1,4 @@
-//! What the API server says, in its own words.
+//! Answers of the API server, in its own words.
 
 use std::fmt;
 
@@ -6,12 +6,10 @@ use serde_json::{Value, json};
 
 use super::watch::Watch;
 
-/// The answer to a request.
 #[derive(Debug)]
 pub(crate) enum ApiAnswer {
-    /// A status and a body.
+    /// Status and body.
     Says(u16, String),
-    /// A stream of changes.
     Watches(Watch),
 }
 
@@ -25,7 +23,7 @@ impl fmt::Display for ApiAnswer {
     }
 }
 
-/// A refusal about an object of that kind. Some have no reason.
+/// Status object of a failure. Some have no reason.
 fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> String {
     let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "code": code});
@@ -43,7 +41,7 @@ pub(super) fn not_found(plural: &str, name: &str) -> ApiAnswer {
     ApiAnswer::Says(404, status(404, "NotFound", &message, Some(json!({"name": name, "kind": plural}))))
 }
 
-/// Of a resource that the API server does not know.
+/// Answer for an unknown resource.
 pub(super) fn not_found_path() -> ApiAnswer {
     ApiAnswer::Says(404, "404 page not found\n".to_owned())
 }
@@ -53,7 +51,7 @@ pub(super) fn not_allowed() -> ApiAnswer {
     ApiAnswer::Says(405, status(405, "MethodNotAllowed", message, None))
 }
 
-/// The UID is another's.
+/// Failed UID precondition.
 pub(super) fn other_uid(name: &str, wanted: &str, found: &str) -> ApiAnswer {
     let message = format!(
         "Operation cannot be fulfilled on pods \"{name}\": the UID in the precondition ({wanted}) does not match the UID \
@@ -62,7 +60,7 @@ pub(super) fn other_uid(name: &str, wanted: &str, found: &str) -> ApiAnswer {
     ApiAnswer::Says(409, status(409, "Conflict", &message, Some(json!({"name": name, "kind": "pods"}))))
 }
 
-/// A patch that would give the pod another UID.
+/// Patch with another UID.
 pub(super) fn uid_is_immutable(name: &str) -> ApiAnswer {
     let message = format!("Pod \"{name}\" is invalid: metadata.uid: Invalid value: field is immutable");
     let cause = json!({"reason": "FieldValueInvalid", "message": "field is immutable", "field": "metadata.uid"});
@@ -70,56 +68,49 @@ pub(super) fn uid_is_immutable(name: &str) -> ApiAnswer {
     ApiAnswer::Says(422, status(422, "Invalid", &message, Some(details)))
 }
 
-/// A budget that allows no disruption.
 pub(super) fn blocked_by_budget(name: &str, cause: &str) -> ApiAnswer {
     let details = json!({"name": name, "causes": [{"reason": "DisruptionBudget", "message": cause}]});
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
     ApiAnswer::Says(429, status(429, "TooManyRequests", message, Some(details)))
 }
 
-/// More budgets than one.
 pub(super) fn several_budgets() -> ApiAnswer {
     let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
     ApiAnswer::Says(500, status(500, "", message, None))
 }
 
-/// A patch whose tests do not pass.
+/// Patch with a failed test.
 pub(super) fn invalid(name: &str, why: &str) -> ApiAnswer {
     let message = "the server rejected our request due to an error in our request";
     let details = json!({"name": name, "kind": "nodes", "causes": [{"message": why}]});
     ApiAnswer::Says(422, status(422, "Invalid", message, Some(details)))
 }
 
-/// What is done is done.
 pub(super) fn success(code: u16) -> ApiAnswer {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code});
     ApiAnswer::Says(code, status.to_string())
 }
 
-/// The version is too old to go on from.
 pub(super) fn expired(version: u64) -> String {
     status(410, "Expired", &format!("too old resource version: {version}"), None)
 }
 
-/// The authenticator has no time.
 pub(crate) fn unauthorized() -> ApiAnswer {
     ApiAnswer::Says(401, status(401, "Unauthorized", "Unauthorized", None))
 }
 
-/// A webhook does not answer.
 pub(crate) fn webhook_down() -> ApiAnswer {
     let why = "Internal error occurred: failed calling webhook \"nodes.example.com\": context deadline exceeded";
     ApiAnswer::Says(500, status(500, "InternalError", why, None))
 }
 
-/// A role without a right.
 pub(crate) fn forbidden() -> ApiAnswer {
     ApiAnswer::Says(403, status(403, "Forbidden", "User \"spillway\" cannot do that", None))
 }
 
-/// What an API server says that has no time, or that has lost its etcd; or what stands before it.
-pub(crate) fn refusal(obstacle: usize) -> ApiAnswer {
-    match obstacle {
+/// Refusal by an overloaded API server, a proxy, or an API server without etcd.
+pub(crate) fn refusal(variant: usize) -> ApiAnswer {
+    match variant {
         0 => ApiAnswer::Says(429, "Too many requests, please try again later.\n".to_owned()),
         1 => ApiAnswer::Says(503, "<html>503 Service Unavailable</html>".to_owned()),
         _ => ApiAnswer::Says(500, status(500, "InternalError", "etcdserver: leader changed", None)),

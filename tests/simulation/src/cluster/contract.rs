@@ -1,4 +1,4 @@
-//! Conversations that a real API server has as well (`tests/contract`).
+//! Conversations of `tests/contract`, which a real API server holds too.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use tokio::time::sleep;
 use super::{ApiAnswer, ApiRequest};
 use crate::function::next_line;
 use crate::lambda::{AttemptId, LambdaEvent};
-use crate::plan::{App, Needs, Owner, Plan};
+use crate::plan::{App, Owner, Plan};
 use crate::simulation::Shared;
 
-/// The API server of a simulation in which nothing happens by itself but in the cluster.
+/// API server of a simulation without other events.
 struct InMemory(Shared);
 
 impl Server for InMemory {
-    async fn ask(&mut self, method: &str, path: &str, body: &Value) -> (u16, String) {
+    async fn request(&mut self, method: &str, path: &str, body: &Value) -> (u16, String) {
         let (method, uri) = (method.parse().expect("a method"), path.parse().expect("a URI"));
         let request = ApiRequest::read((AttemptId(0), 0), &method, &uri, body.to_string().as_bytes());
-        let answer = self.0.lock().ask_cluster(&request);
+        let answer = self.0.lock().answer_api(&request);
         match answer {
             ApiAnswer::Says(code, body) => (code, body),
             ApiAnswer::Watches(mut watch) => {
-                let mut told = String::new();
+                let mut lines = String::new();
                 while let Some(line) = next_line(&self.0, &mut watch).await {
-                    told += &line.expect("it ends well");
+                    lines += &line.expect("the watch does not break");
                 }
-                (200, told)
+                (200, lines)
             }
         }
     }
@@ -41,21 +41,21 @@ impl Server for InMemory {
     }
 }
 
-/// A node, and what the conversation begins with.
+/// Node, pods and budgets at the begin of a conversation.
 fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
     let app = App {
-        owner: Owner::Nobody,
+        owner: Owner::Unowned,
         on_first_node: true,
         budgets: conversation.min_available.len(),
-        needs: Needs::MinAvailable(conversation.min_available.first().copied().unwrap_or(0)),
+        needs: conversation.min_available.first().copied().unwrap_or(0),
         ..App::plain(0)
     };
     let namespace = app.namespace().to_owned();
     let shared = Shared::of(Plan::quiet(vec![app]), 0, false);
     let mut simulation = shared.lock();
     simulation.set_up();
-    // Whose requests they are.
-    simulation.happens(LambdaEvent::Arrives(Value::Null).into());
+    // The attempt that makes the requests.
+    simulation.handle(LambdaEvent::Arrives(Value::Null).into());
     let cluster = &mut simulation.clusters[0];
     let node = cluster.nodes.keys().next().expect("a node").clone();
     let mut names = BTreeMap::from([("namespace".to_owned(), namespace), ("node".to_owned(), node.clone())]);
@@ -69,7 +69,7 @@ fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_api_server_in_memory_answers_as_a_real_one_does() {
+async fn api_server_in_memory_holds_the_contract() {
     for conversation in conversations() {
         let (mut server, names) = begun(&conversation);
         conversation.hold(&mut server, names).await;

@@ -1,5 +1,4 @@
-//! What happens in the cluster by itself: pods that are missing are replaced, scheduled and started, pods that leave exit, and
-//! budgets are counted.
+//! Controllers, scheduler and kubelets: replace, schedule, start and stop pods, and count budgets.
 
 use serde_json::json;
 
@@ -8,13 +7,13 @@ use super::{Cluster, ClusterEvent};
 use crate::fact::Fact;
 use crate::plan::Owner;
 
-/// The name of a pod that has the same one as the pod before it.
+/// Name of a StatefulSet's pod.
 fn stateful(app: &str, ordinal: usize) -> String {
     format!("{app}-{ordinal}")
 }
 
 impl Cluster {
-    /// Has the pods made that an app lacks, in a while.
+    /// Creates the missing pods of an app, after a while.
     pub(super) fn replace_missing(&mut self, app: usize) {
         if matches!(self.plan.apps[app].owner, Owner::ReplicaSet | Owner::StatefulSet) {
             let after = self.dice.ms(50..1500);
@@ -22,7 +21,7 @@ impl Cluster {
         }
     }
 
-    /// Makes the pods that an app lacks.
+    /// Creates the missing pods of an app.
     pub(super) fn replace(&mut self, app: usize) {
         let of_app = self.pods.values().filter(|pod| pod.app == app);
         let missing: Vec<Option<usize>> = if self.plan.apps[app].owner == Owner::StatefulSet {
@@ -38,7 +37,7 @@ impl Cluster {
         }
     }
 
-    /// A pod of that app is created; on a node, it runs there already. With its UID.
+    /// Creates a pod; on a node, it runs already. Returns its UID.
     pub(super) fn create_pod(&mut self, app: usize, ordinal: Option<usize>, node: Option<String>) -> String {
         let uid = self.next_uid();
         let of = self.plan.app_name(app);
@@ -55,7 +54,7 @@ impl Cluster {
             node,
             created,
             has_started,
-            is_ready: has_started && !self.plan.apps[app].is_broken,
+            is_ready: has_started,
             deletion: None,
             is_disruption_target: false,
             has_stopped: false,
@@ -66,7 +65,6 @@ impl Cluster {
         uid
     }
 
-    /// Looks for nodes for pods that have none.
     pub(super) fn schedule_pending(&mut self) {
         let pending = self.pods.values().filter(|pod| pod.node.is_none());
         let pending: Vec<_> = pending.map(|pod| pod.uid.clone()).collect();
@@ -80,7 +78,7 @@ impl Cluster {
         self.later(after, ClusterEvent::PodScheduled { uid });
     }
 
-    /// Binds a pod to a node that takes it, if there is one.
+    /// Binds a pod to any node that accepts it.
     pub(super) fn schedule(&mut self, uid: &str) {
         let Some(pod) = self.pods.get(uid).filter(|pod| pod.node.is_none()).cloned() else { return };
         let (app, tolerates) = (pod.app, self.plan.apps[pod.app].tolerates);
@@ -103,14 +101,13 @@ impl Cluster {
         self.later(after, ClusterEvent::PodReady { uid: uid.to_owned() });
     }
 
-    /// A pod that has started is ready, if it ever is.
     pub(super) fn make_ready(&mut self, uid: &str) {
         if let Some(pod) = self.pods.get(uid).filter(|pod| pod.deletion.is_none()).cloned() {
-            self.put_pod(Pod { has_started: true, is_ready: !self.plan.apps[pod.app].is_broken, ..pod });
+            self.put_pod(Pod { has_started: true, is_ready: true, ..pod });
         }
     }
 
-    /// A pod has exited, if there is a kubelet to say so.
+    /// Reports the exit of a pod, if its kubelet runs.
     pub(super) fn exit(&mut self, uid: &str) {
         let Some(pod) = self.pods.get(uid).cloned() else { return };
         if !self.kubelet_runs(pod.node.as_deref().unwrap_or_default()) {
@@ -127,7 +124,7 @@ impl Cluster {
         self.later(after, ClusterEvent::PodFinalized { uid: uid.to_owned() });
     }
 
-    /// Has the budgets of an app counted, in a while.
+    /// Counts the budgets of an app, after a while.
     pub(super) fn recount_budgets(&mut self, app: usize) {
         if self.plan.apps[app].budgets > 0 {
             let after = self.dice.ms(20..700);
@@ -135,11 +132,10 @@ impl Cluster {
         }
     }
 
-    /// Counts the budgets of an app.
     pub(super) fn count_budgets(&mut self, app: usize) {
         let is_healthy = |pod: &&Pod| pod.app == app && pod.is_ready && pod.deletion.is_none();
         let healthy = self.pods.values().filter(is_healthy).count();
-        let desired = self.plan.apps[app].needs.of(self.plan.apps[app].pods);
+        let desired = self.plan.apps[app].needs;
         for number in 0..self.plan.apps[app].budgets {
             let name = format!("budget-{app}-{number}");
             let allowed = healthy.saturating_sub(desired);
@@ -150,7 +146,7 @@ impl Cluster {
         }
     }
 
-    /// What was on a node that is no more is collected.
+    /// Collects the pods of a removed node.
     pub(super) fn collect_orphans(&mut self, node: &str) {
         if !self.nodes.contains_key(node) {
             let orphans: Vec<_> = self.pods_on(node).cloned().collect();

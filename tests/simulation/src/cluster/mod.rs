@@ -1,13 +1,11 @@
-//! A cluster in memory: an API server that answers what the product asks as the real one does, and what controllers and
-//! kubelets do by themselves.
+//! A cluster in memory: an API server with the answers of a real one, controllers and kubelets.
 //!
-//! * `all`: more clusters than one
-//! * `request`, `answers`: what is asked, and what the API server says, in its own words
+//! * `all`: several clusters
+//! * `request`, `answers`: requests and answers of the API server
 //! * `store`, `watch`: objects and their versions, lists and watches
-//! * `nodes`, `pods`: the objects and what may be done with them
-//! * `volumes`: what pods have attached to their nodes
-//! * `controllers`: what happens by itself
-//! * `contract`: a real API server answers that, too
+//! * `nodes`, `pods`, `volumes`: objects
+//! * `controllers`: controllers, scheduler and kubelets
+//! * `contract`: comparison with a real API server
 
 mod all;
 mod answers;
@@ -42,7 +40,6 @@ use request::Verb;
 use store::{Resource, Store};
 pub(crate) use watch::{Next, Watch};
 
-/// All that a cluster is.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     number: usize,
@@ -54,85 +51,37 @@ pub(crate) struct Cluster {
     nodes: BTreeMap<String, Value>,
     pods: BTreeMap<String, Pod>,
     budgets: BTreeMap<String, Budget>,
-    /// What is attached to nodes, as it is sent, by the UIDs of the pods.
+    /// Objects of attached volumes by the UIDs of their pods.
     attachments: BTreeMap<String, Value>,
-    /// By their instances.
+    /// Kubelets by instance.
     kubelets: BTreeMap<String, Kubelet>,
     last_uid: u32,
 }
 
-/// What happens in a cluster.
+/// An event of a cluster. `PodFinalized` removes a pod's finalizer; `Compacted` removes old versions.
 #[derive(Debug)]
 pub(crate) enum ClusterEvent {
-    /// An instance has a node.
-    NodeJoins {
-        node: String,
-        instance: String,
-    },
-    /// Somebody changes a node.
-    NodeEdited {
-        node: String,
-        manager: &'static str,
-        edit: fn(&mut Value),
-    },
-    NodeDeleted {
-        node: String,
-    },
-    KubeletStops {
-        instance: String,
-    },
-    KubeletStarts {
-        instance: String,
-        boot: String,
-    },
-    /// An instance is no more.
-    InstanceEnded {
-        instance: String,
-    },
-    /// A kubelet says how its node is.
-    KubeletReports {
-        node: String,
-    },
-    /// A kubelet has said nothing for long.
-    KubeletMissed {
-        node: String,
-    },
-    PodsReplaced {
-        app: usize,
-    },
-    PodScheduled {
-        uid: String,
-    },
-    PodReady {
-        uid: String,
-    },
-    PodExits {
-        uid: String,
-    },
-    /// What keeps the object of a pod that has exited lets it go.
-    PodFinalized {
-        uid: String,
-    },
-    BudgetsCounted {
-        app: usize,
-    },
-    /// The volume of a pod that has gone may be unmounted.
-    VolumeReleased {
-        pod: String,
-        node: String,
-    },
-    VolumeDetached {
-        pod: String,
-    },
-    OrphansCollected {
-        node: String,
-    },
-    /// The API server forgets what was before.
+    NodeJoins { node: String, instance: String },
+    NodeEdited { node: String, manager: &'static str, edit: fn(&mut Value) },
+    NodeDeleted { node: String },
+    KubeletStops { instance: String },
+    KubeletStarts { instance: String, boot: String },
+    InstanceEnded { instance: String },
+    KubeletReports { node: String },
+    KubeletMissed { node: String },
+    PodsReplaced { app: usize },
+    PodScheduled { uid: String },
+    PodReady { uid: String },
+    PodExits { uid: String },
+    PodFinalized { uid: String },
+    BudgetsCounted { app: usize },
+    VolumeReleased { pod: String, node: String },
+    VolumeDetached { pod: String },
+    OrphansCollected { node: String },
     Compacted,
 }
 
 impl Cluster {
-    /// A cluster without nodes.
     fn of(number: usize, plan: Arc<Plan>, clock: Clock, seed: u64) -> Self {
         Self {
             number,
@@ -146,12 +95,12 @@ impl Cluster {
             budgets: BTreeMap::new(),
             attachments: BTreeMap::new(),
             kubelets: BTreeMap::new(),
-            // No two objects have the same one, in whichever clusters.
-            last_uid: 10_000 * u32::try_from(number).expect("there are few"),
+            // UIDs are unique in all clusters.
+            last_uid: 10_000 * u32::try_from(number).expect("two clusters"),
         }
     }
 
-    /// All pods of the plan run on the nodes that there are.
+    /// Creates the pods of the plan, running.
     pub(crate) fn populate(&mut self) -> Effects {
         let (plan, nodes) = (Arc::clone(&self.plan), self.nodes.keys().cloned().collect::<Vec<_>>());
         let own = self.number;
@@ -168,8 +117,7 @@ impl Cluster {
         mem::take(&mut self.effects)
     }
 
-    /// Something happens.
-    pub(crate) fn happens(&mut self, event: ClusterEvent) -> Effects {
+    pub(crate) fn handle(&mut self, event: ClusterEvent) -> Effects {
         match event {
             ClusterEvent::NodeJoins { node, instance } => self.join(&node, &instance),
             ClusterEvent::NodeEdited { node, manager, edit } => self.edit_node(&node, manager, edit),
@@ -193,7 +141,6 @@ impl Cluster {
         mem::take(&mut self.effects)
     }
 
-    /// Answers a request.
     pub(crate) fn answer(&mut self, request: &ApiRequest) -> (ApiAnswer, Effects) {
         let answer = match (request.resource, request.verb) {
             (None, _) => answers::not_found_path(),
@@ -213,17 +160,14 @@ impl Cluster {
         (answer, mem::take(&mut self.effects))
     }
 
-    /// The node of that name.
     fn id_of(&self, node: &str) -> NodeId {
         NodeId { cluster: self.number, name: node.to_owned() }
     }
 
-    /// This happens here after a time.
     fn later(&mut self, after: Duration, event: ClusterEvent) {
         self.effects.after(after, (self.number, event));
     }
 
-    /// The pods on the node of that name.
     fn pods_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a Pod> {
         self.pods.values().filter(move |pod| pod.node.as_deref() == Some(node))
     }

@@ -1,4 +1,4 @@
-//! Nodes: who changes them, and whether their kubelets report.
+//! Nodes and their kubelets.
 
 use std::time::Duration;
 
@@ -12,24 +12,21 @@ use super::store::Resource;
 use super::{Cluster, ClusterEvent};
 use crate::fact::Fact;
 
-/// How long the control plane puts up with a kubelet that says nothing.
+/// Silence after which the control plane misses a kubelet, in milliseconds.
 const MISSED_AFTER: std::ops::Range<u64> = 40_000..50_000;
 
-/// How often a kubelet writes its status at most: in life every ten seconds.
+/// Least time between two status writes of a kubelet. A real one has ten seconds.
 const WRITES_EVERY: Duration = Duration::from_secs(1);
 
-/// The kubelet of an instance.
 #[derive(Debug)]
 pub(super) struct Kubelet {
-    /// The name of its node.
     pub(super) node: String,
     pub(super) runs: bool,
-    /// When it has last written its status of itself.
+    /// Last status write.
     pub(super) wrote: Option<Instant>,
 }
 
 impl Cluster {
-    /// The node of an instance joins the cluster.
     pub(super) fn join(&mut self, name: &str, instance: &str) {
         let uid = self.next_uid();
         let mut node = json!({
@@ -49,7 +46,7 @@ impl Cluster {
         self.put_node(name, "kubelet", node);
     }
 
-    /// A node is as it is now, by that manager's request.
+    /// Stores a node as a field manager.
     fn put_node(&mut self, name: &str, manager: &str, node: Value) {
         let node = stored(self.nodes.get(name), node, manager, self.store.version + 1);
         self.store.put(Resource::Node, name, &node);
@@ -60,7 +57,6 @@ impl Cluster {
         }
     }
 
-    /// Changes a node in place, if it is there.
     pub(super) fn edit_node(&mut self, name: &str, manager: &str, edit: impl FnOnce(&mut Value)) {
         if let Some(mut node) = self.nodes.get(name).cloned() {
             edit(&mut node);
@@ -68,7 +64,7 @@ impl Cluster {
         }
     }
 
-    /// A node leaves the cluster, and what was on it is collected.
+    /// Removes a node. Its pods are collected later.
     pub(super) fn remove_node(&mut self, name: &str) {
         let Some(node) = self.nodes.remove(name) else { return };
         self.effects.fact(Fact::NodeGone { node: self.id_of(name) });
@@ -77,18 +73,16 @@ impl Cluster {
         self.later(after, ClusterEvent::OrphansCollected { node: name.to_owned() });
     }
 
-    /// A kubelet says nothing any more: the control plane misses it.
     pub(super) fn stop_kubelet(&mut self, instance: &str) {
-        let kubelet = self.kubelets.get_mut(instance).expect("it has joined");
+        let kubelet = self.kubelets.get_mut(instance).expect("an instance has a kubelet");
         kubelet.runs = false;
         let node = kubelet.node.clone();
         let after = self.dice.ms(MISSED_AFTER);
         self.later(after, ClusterEvent::KubeletMissed { node });
     }
 
-    /// A kubelet reports again, from another boot.
     pub(super) fn start_kubelet(&mut self, instance: &str, boot: &str) {
-        let kubelet = self.kubelets.get_mut(instance).expect("it has joined");
+        let kubelet = self.kubelets.get_mut(instance).expect("an instance has a kubelet");
         kubelet.runs = true;
         let node = kubelet.node.clone();
         self.effects.fact(Fact::KubeletReports { node: self.id_of(&node) });
@@ -103,7 +97,6 @@ impl Cluster {
         }
     }
 
-    /// A kubelet that says nothing is missed.
     pub(super) fn miss(&mut self, node: &str) {
         if !self.kubelet_runs(node) {
             self.effects.fact(Fact::NodeMissed { node: self.id_of(node) });
@@ -113,7 +106,7 @@ impl Cluster {
         }
     }
 
-    /// The node of an instance that is no more is removed by the cloud's controller, if the name is still its own.
+    /// Removes the node of an ended instance, as the cloud controller does, unless another instance has its name.
     pub(super) fn forget(&mut self, instance: &str) {
         let node = self.kubelets[instance].node.clone();
         if self.instance_at(&node) == Some(instance) {
@@ -121,17 +114,15 @@ impl Cluster {
         }
     }
 
-    /// Whether a kubelet reports for that node.
     pub(super) fn kubelet_runs(&self, node: &str) -> bool {
         self.kubelets.values().any(|kubelet| kubelet.node == node && kubelet.runs)
     }
 
-    /// The instance whose node has that name by now.
     pub(super) fn instance_at(&self, node: &str) -> Option<&str> {
         self.nodes.get(node)?["spec"]["providerID"].as_str()?.rsplit('/').next()
     }
 
-    /// Whether an instance has a node, and its kubelet reports.
+    /// Returns `true` if an instance has a node with a running kubelet.
     pub(super) fn reports(&self, instance: &str) -> bool {
         let kubelet = self.kubelets.get(instance);
         kubelet.is_some_and(|kubelet| kubelet.runs && self.instance_at(&kubelet.node) == Some(instance))
@@ -152,7 +143,7 @@ impl Cluster {
         if let Some(writer) = writer
             && self.dice.perhaps(self.plan.node_status)
         {
-            // Between a look and what follows from it.
+            // Between a read and a patch of the function.
             writer.wrote = Some(now);
             let after: Duration = self.dice.ms(0..30);
             self.later(after, ClusterEvent::KubeletReports { node: name.clone() });
@@ -166,7 +157,7 @@ impl Cluster {
         match patched(&before, &request.body) {
             Err(why) => answers::invalid(name, &why),
             Ok(after) => {
-                self.put_node(name, request.parameter("fieldManager").unwrap_or("nobody"), after.clone());
+                self.put_node(name, request.parameter("fieldManager").unwrap_or_default(), after.clone());
                 self.effects.fact(Fact::NodePatched { by: request.by, node: self.id_of(name), before, after });
                 ApiAnswer::Says(200, self.nodes[name].to_string())
             }

@@ -1,5 +1,5 @@
-//! Pods and their budgets: what is true of them, how they are sent, and how a pod leaves, by the eviction API, which asks its
-//! budgets, or by deletion (kubernetes, `pkg/registry/core/pod/storage/eviction.go`, apiserver, `registry/rest/delete.go`).
+//! Pods and their budgets: evictions and deletions (kubernetes, `pkg/registry/core/pod/storage/eviction.go`; apiserver,
+//! `registry/rest/delete.go`).
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -9,48 +9,42 @@ use super::request::ApiRequest;
 use super::store::Resource;
 use super::{Cluster, ClusterEvent};
 use crate::fact::Fact;
-use crate::plan::{Annotation, App, Needs, Owner, Unhealthy};
+use crate::plan::{Annotation, App, Owner};
 
-/// A pod.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone)]
 pub(crate) struct Pod {
     pub(crate) name: String,
     pub(crate) uid: String,
-    /// Which of the plan's apps it is of.
     pub(crate) app: usize,
     pub(crate) node: Option<String>,
     pub(crate) created: Timestamp,
     pub(crate) has_started: bool,
     pub(crate) is_ready: bool,
     pub(crate) deletion: Option<PodDeletion>,
-    /// It has the condition by which its Job knows that it has not failed.
+    /// Has the condition `DisruptionTarget`, so that its Job does not count a failure.
     pub(crate) is_disruption_target: bool,
-    /// Nothing of it runs any more; only its object is there.
+    /// Its containers have stopped.
     pub(crate) has_stopped: bool,
-    /// The garbage collector removes its object, and nobody says whether it runs.
+    /// Removed by the garbage collector, perhaps while it runs.
     pub(crate) is_collected: bool,
 }
 
-/// That a pod is being deleted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PodDeletion {
     pub(crate) by: Timestamp,
     pub(crate) grace_s: u64,
 }
 
-/// A budget of an app's pods.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     pub(super) app: usize,
-    /// How many pods have to be healthy.
     pub(super) desired: usize,
     pub(super) healthy: usize,
     pub(super) allowed: usize,
 }
 
 impl Cluster {
-    /// A pod is as it is now.
     pub(super) fn put_pod(&mut self, pod: Pod) {
         self.store.put(Resource::Pod, &pod.uid, &pod.json(&self.plan.apps[pod.app]));
         let app = pod.app;
@@ -58,7 +52,6 @@ impl Cluster {
         self.recount_budgets(app);
     }
 
-    /// A pod's object is no more.
     pub(super) fn drop_pod(&mut self, uid: &str) {
         let Some(pod) = self.pods.remove(uid) else { return };
         self.effects.fact(Fact::PodGone { uid: uid.to_owned(), is_collected: pod.is_collected && !pod.has_stopped });
@@ -68,22 +61,12 @@ impl Cluster {
         self.replace_missing(pod.app);
     }
 
-    /// A budget is as it is now.
     pub(super) fn put_budget(&mut self, name: &str, budget: Budget) {
         let app = &self.plan.apps[budget.app];
-        let mut spec = match app.needs {
-            Needs::MinAvailable(least) => json!({"minAvailable": least}),
-            Needs::MinAvailablePercent(percent) => json!({"minAvailable": format!("{percent}%")}),
-            Needs::MaxUnavailable(most) => json!({"maxUnavailable": most}),
-            Needs::MaxUnavailablePercent(percent) => json!({"maxUnavailable": format!("{percent}%")}),
-        };
-        if let Some(policy) = app.unhealthy {
-            spec["unhealthyPodEvictionPolicy"] = json!(policy);
-        }
         let json = json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
             "metadata": {"name": name, "namespace": app.namespace(), "uid": format!("uid-{name}"), "generation": 1},
-            "spec": spec,
+            "spec": {"minAvailable": app.needs},
             "status": {"observedGeneration": 1, "disruptionsAllowed": budget.allowed, "currentHealthy": budget.healthy,
                 "desiredHealthy": budget.desired, "expectedPods": app.pods},
         });
@@ -91,12 +74,12 @@ impl Cluster {
         self.budgets.insert(name.to_owned(), budget);
     }
 
-    /// Whether the one budget of an app allows a disruption.
+    /// Returns `true` if an app has one budget, which allows a disruption.
     pub(super) fn allows(&self, app: usize) -> bool {
         self.plan.apps[app].budgets == 1 && self.budgets.values().any(|budget| budget.app == app && budget.allowed > 0)
     }
 
-    /// The one thing of a pod's status that is changed here.
+    /// Adds the condition `DisruptionTarget`, the only change of a pod's status.
     pub(super) fn patch_pod_status(&mut self, request: &ApiRequest) -> ApiAnswer {
         let pod = match self.named(request) {
             Ok(pod) if request.body["metadata"]["uid"] == *pod.uid => pod,
@@ -114,13 +97,13 @@ impl Cluster {
             Err(answer) => return *answer,
         };
         let is_dry_run = request.delete_options()["dryRun"] == json!(["All"]);
-        // Of one that is leaving already, or has not begun, no budget is asked.
+        // Budgets do not protect pods that are leaving or have not started.
         if pod.deletion.is_none() && pod.has_started {
             let of_app = self.budgets.iter().filter(|(_, budget)| budget.app == pod.app);
             let budgets: Vec<(String, Budget)> = of_app.map(|(name, budget)| (name.clone(), budget.clone())).collect();
-            let unhealthy = self.plan.apps[pod.app].unhealthy;
             match &budgets[..] {
-                [(_, budget)] if !pod.is_ready && budget.lets_unhealthy_go(unhealthy) => {}
+                // Policy IfHealthyBudget, the default.
+                [(_, budget)] if !pod.is_ready && (1..=budget.healthy).contains(&budget.desired) => {}
                 [(name, Budget { desired, healthy, allowed: 0, .. })] => {
                     let why = format!(
                         "The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
@@ -151,12 +134,12 @@ impl Cluster {
         ApiAnswer::Says(200, left.unwrap_or_else(|| pod.json(&self.plan.apps[pod.app]).to_string()))
     }
 
-    /// The pod by that name, if it is the one that is meant.
+    /// Returns the pod of a request, unless the UID is another.
     fn named(&self, request: &ApiRequest) -> Result<Pod, Box<ApiAnswer>> {
-        let is_meant = |pod: &&Pod| {
+        let is_named = |pod: &&Pod| {
             pod.name == request.name && request.namespace.as_deref() == Some(self.plan.apps[pod.app].namespace())
         };
-        let pod = self.pods.values().find(is_meant);
+        let pod = self.pods.values().find(is_named);
         let Some(pod) = pod else { return Err(Box::new(answers::not_found("pods", &request.name))) };
         match request.delete_options()["preconditions"]["uid"].as_str() {
             Some(uid) if uid != pod.uid => Err(Box::new(answers::other_uid(&pod.name, uid, &pod.uid))),
@@ -164,7 +147,7 @@ impl Cluster {
         }
     }
 
-    /// A pod begins to leave, or leaves sooner; later than before it never does.
+    /// Begins the deletion of a pod, or shortens its grace period.
     fn begin_deletion(&mut self, uid: &str, grace_s: Option<u64>) {
         let Some(mut pod) = self.pods.get(uid).cloned() else { return };
         let now = self.clock.second();
@@ -186,18 +169,11 @@ impl Cluster {
         self.effects.fact(Fact::PodDeleted { uid: uid.to_owned(), node, grace_s: deletion.grace_s });
         pod.deletion = Some(deletion);
         self.put_pod(pod);
-        // It exits by itself, or when its grace is over.
+        // Exit by itself or at the end of its grace.
         let within = self.plan.apps[app].exits_after.min(std::time::Duration::from_secs(deletion.grace_s));
         let reported = within + self.dice.ms(20..900);
         self.later(reported, ClusterEvent::PodExits { uid: uid.to_owned() });
         self.replace_missing(app);
-    }
-}
-
-impl Budget {
-    /// Whether a pod that runs and is not ready may go although nothing is to spare.
-    fn lets_unhealthy_go(&self, policy: Option<Unhealthy>) -> bool {
-        policy == Some(Unhealthy::AlwaysAllow) || (self.desired > 0 && self.healthy >= self.desired)
     }
 }
 
@@ -213,7 +189,7 @@ impl Pod {
             Owner::StatefulSet => Some("StatefulSet"),
             Owner::ReplicaSet => Some("ReplicaSet"),
             Owner::DaemonSet => Some("DaemonSet"),
-            Owner::Mirror | Owner::Nobody => None,
+            Owner::Mirror | Owner::Unowned => None,
         };
         if let Some(kind) = owner {
             let uid = format!("owner-{}", self.app);

@@ -1,4 +1,4 @@
-//! A request to the API server, as its path, its query and its body say.
+//! Requests to the API server.
 
 use std::fmt;
 
@@ -10,7 +10,6 @@ use crate::fact::{LeaveRequest, Method as LeaveMethod};
 use crate::lambda::AttemptId;
 use crate::plan::CLUSTERS;
 
-/// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
     Get,
@@ -24,15 +23,12 @@ pub(super) enum Verb {
     Other,
 }
 
-/// A request to the API server.
 #[derive(Debug)]
 pub(crate) struct ApiRequest {
-    /// Who asks.
     pub(crate) by: AttemptId,
-    /// In which cluster.
     pub(crate) cluster: usize,
     pub(super) verb: Verb,
-    /// `None`: nobody knows it.
+    /// `None`: unknown to the API server.
     pub(super) resource: Option<Resource>,
     pub(super) namespace: Option<String>,
     pub(super) name: String,
@@ -55,8 +51,7 @@ impl ApiRequest {
         };
         let (plural, name, subresource) =
             (rest.first().copied().unwrap_or(""), rest.get(1).copied().unwrap_or(""), rest.get(2).copied());
-        let query: Vec<(String, String)> =
-            uri.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('=')).map(decoded).collect();
+        let query = form_urlencoded::parse(uri.query().unwrap_or("").as_bytes()).into_owned().collect::<Vec<_>>();
         let watches = query.iter().any(|(key, value)| key == "watch" && value == "true");
         let verb = match (method.as_str(), name, subresource) {
             ("GET", "", _) if watches => Verb::Watch,
@@ -84,12 +79,11 @@ impl ApiRequest {
         }
     }
 
-    /// Whether something is to be changed.
     pub(crate) fn is_write(&self) -> bool {
         !matches!(self.verb, Verb::Get | Verb::List | Verb::Watch)
     }
 
-    /// What is requested of a pod, if that is to leave.
+    /// Returns an eviction or deletion that is not a dry run.
     pub(crate) fn leave(&self) -> Option<LeaveRequest> {
         let method = match self.verb {
             Verb::Evict => LeaveMethod::Evict,
@@ -104,7 +98,7 @@ impl ApiRequest {
         Some(LeaveRequest { name: self.name.clone(), uid, grace_s: options["gracePeriodSeconds"].as_u64(), method })
     }
 
-    /// The options of a deletion, or of the one that an eviction is.
+    /// Returns the options of a deletion or an eviction.
     pub(super) fn delete_options(&self) -> &Value {
         if self.verb == Verb::Evict { &self.body["deleteOptions"] } else { &self.body }
     }
@@ -113,7 +107,7 @@ impl ApiRequest {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// What the field selector wants of that field.
+    /// Returns the value of a field in the field selector.
     pub(super) fn selected(&self, field: &str) -> Option<&str> {
         let selector = self.parameter("fieldSelector")?;
         selector.split(',').find_map(|term| term.strip_prefix(field)?.strip_prefix('='))
@@ -129,17 +123,4 @@ impl fmt::Display for ApiRequest {
         write!(f, "{:?} {} {}", self.verb, CLUSTERS[self.cluster], self.path)?;
         if self.body.is_null() { Ok(()) } else { write!(f, " {}", self.body) }
     }
-}
-
-fn decoded((key, value): (&str, &str)) -> (String, String) {
-    let mut text = String::new();
-    let mut rest = value;
-    while let Some((before, after)) = rest.split_once('%') {
-        let byte = after.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(b'?');
-        text.push_str(before);
-        text.push(char::from(byte));
-        rest = after.get(2..).unwrap_or("");
-    }
-    text.push_str(rest);
-    (key.to_owned(), text.replace('+', " "))
 }

@@ -1,4 +1,4 @@
-//! The objects of a cluster as they are sent, their versions, and what has changed.
+//! Objects of a cluster in their JSON, their versions and changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The resources that the API server knows. Of the last there are no objects, and events are not kept.
+/// Resources of the API server. Events are not stored; claims and CSI nodes never exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Resource {
     Node,
@@ -46,12 +46,11 @@ impl Resource {
     }
 }
 
-/// What lists and watches select by.
+/// Fields that lists and watches select by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) name: String,
     pub(super) namespace: String,
-    /// The node of a pod.
     pub(super) node: String,
 }
 
@@ -63,14 +62,12 @@ impl Place {
     }
 }
 
-/// An object as it is sent.
 #[derive(Debug, Clone)]
 pub(super) struct Sent {
     pub(super) place: Place,
     pub(super) json: Arc<str>,
 }
 
-/// A change of an object.
 #[derive(Debug)]
 pub(super) struct Changed {
     pub(super) version: u64,
@@ -81,43 +78,39 @@ pub(super) struct Changed {
     pub(super) now: Sent,
 }
 
-/// All objects.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     objects: BTreeMap<(Resource, String), Sent>,
     pub(super) changes: Vec<Changed>,
-    /// From which version on a watch can begin.
+    /// Oldest version from which a watch can begin.
     pub(super) oldest: u64,
     pub(super) version: u64,
     pub(super) news: Arc<Notify>,
 }
 
 impl Store {
-    /// Keeps an object as it is by now.
     pub(super) fn put(&mut self, resource: Resource, key: &str, object: &Value) {
         let now = self.next(object);
         let before = self.objects.insert((resource, key.to_owned()), now.clone()).map(|before| before.place);
-        self.tell(resource, false, before, now);
+        self.publish(resource, false, before, now);
     }
 
-    /// Drops an object, which was last so.
+    /// Removes an object with its last state.
     pub(super) fn drop(&mut self, resource: Resource, key: &str, object: &Value) {
         let now = self.next(object);
         let before = self.objects.remove(&(resource, key.to_owned())).map(|before| before.place);
-        self.tell(resource, true, before, now);
+        self.publish(resource, true, before, now);
     }
 
-    /// The objects of a resource, in their order.
     pub(super) fn all(&self, resource: Resource) -> impl Iterator<Item = &Sent> {
         self.objects.iter().filter(move |((of, _), _)| *of == resource).map(|(_, sent)| sent)
     }
 
-    /// An object as it was sent last.
     pub(super) fn get(&self, resource: Resource, key: &str) -> Option<&str> {
         self.objects.get(&(resource, key.to_owned())).map(|sent| &*sent.json)
     }
 
-    /// Forgets what was before now: watches that begin earlier lose their place.
+    /// Removes old versions: watches cannot begin there.
     pub(super) fn compact(&mut self) {
         self.oldest = self.version;
     }
@@ -129,7 +122,7 @@ impl Store {
         Sent { place: Place::of(&object), json: Arc::from(object.to_string()) }
     }
 
-    fn tell(&mut self, resource: Resource, is_gone: bool, before: Option<Place>, now: Sent) {
+    fn publish(&mut self, resource: Resource, is_gone: bool, before: Option<Place>, now: Sent) {
         self.changes.push(Changed { version: self.version, at: Instant::now(), resource, is_gone, before, now });
         self.news.notify_waiters();
     }

@@ -1,4 +1,4 @@
-//! Volumes: each is attached to the node of its pod, and detached some time after that has gone.
+//! Volumes: attached to the node of their pod, detached some time after its end.
 
 use std::time::Duration;
 
@@ -12,12 +12,11 @@ use super::{Cluster, ClusterEvent};
 use crate::plan::App;
 
 const DRIVER: &str = "ebs.csi.aws.com";
-/// After so long a volume is detached whose kubelet does not say that it is unmounted (kube-controller-manager,
-/// `maxWaitForUnmountDuration`).
+/// Time after which a volume is detached without a report of its kubelet (kube-controller-manager, `maxWaitForUnmountDuration`).
 const DETACHED_BY_FORCE: Duration = Duration::from_mins(6);
 
 impl Cluster {
-    /// A pod comes to its node, and its volume with it.
+    /// Attaches the volume of a pod.
     pub(super) fn attach(&mut self, pod: &Pod) {
         let (app, Some(node)) = (&self.plan.apps[pod.app], &pod.node) else { return };
         if !app.has_volume {
@@ -37,7 +36,7 @@ impl Cluster {
         self.attachments.insert(pod.uid.clone(), attachment);
     }
 
-    /// A pod has gone, or nothing of it runs any more: its volume is unmounted, in a while.
+    /// Unmounts the volume of a stopped pod, after a while.
     pub(super) fn release_volume(&mut self, pod: &Pod) {
         let (pod, Some(node)) = (pod.uid.clone(), pod.node.clone()) else { return };
         if self.attachments.contains_key(&pod) {
@@ -46,13 +45,12 @@ impl Cluster {
         }
     }
 
-    /// A volume is detached now if a kubelet says that it is unmounted.
+    /// Detaches a volume, at once if a kubelet reports the unmount.
     pub(super) fn release(&mut self, pod: String, node: &str) {
         let after = if self.kubelet_runs(node) { Duration::ZERO } else { DETACHED_BY_FORCE };
         self.later(after, ClusterEvent::VolumeDetached { pod });
     }
 
-    /// The volume of a pod is not attached any longer.
     pub(super) fn detach(&mut self, pod: &str) {
         if let Some(attachment) = self.attachments.remove(pod) {
             self.store.drop(Resource::VolumeAttachment, pod, &attachment);
@@ -73,7 +71,7 @@ impl Cluster {
         )
     }
 
-    /// `status.volumesAttached` of a node.
+    /// Returns `status.volumesAttached` of a node.
     pub(super) fn volumes_attached(&self, node: &str) -> Vec<Value> {
         let attached = self.attachments.values().filter(|attachment| attachment["spec"]["nodeName"] == *node);
         let volumes = attached.filter_map(|attachment| attachment["spec"]["source"]["persistentVolumeName"].as_str());
@@ -82,7 +80,7 @@ impl Cluster {
             .collect()
     }
 
-    /// Whether a volume is attached to that node which no pod uses there.
+    /// Returns `true` if a volume is attached to a node that no pod there uses.
     pub(super) fn keeps_volumes(&self, node: &str) -> bool {
         let running = self.pods_on(node).filter(|pod| !pod.has_stopped);
         let in_use: Vec<_> = running.map(|pod| pod.volume(&self.plan.apps[pod.app])).collect();
@@ -94,7 +92,7 @@ impl Cluster {
 }
 
 impl Pod {
-    /// The name of the claim of its volume.
+    /// Name of the claim of its volume.
     pub(super) fn claim(&self) -> String {
         format!("data-{}", self.name)
     }

@@ -1,4 +1,4 @@
-//! Lists and watches: what they choose, and how a watch lags, ends and loses its place.
+//! Lists and watches, with lags, ends and lost places.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::answers::{ApiAnswer, expired};
 use super::request::ApiRequest;
 use super::store::{Changed, Place, Resource, Store};
 
-/// Which objects are meant.
+/// Objects of a list or watch.
 #[derive(Debug)]
 struct Selection {
     resource: Resource,
@@ -34,7 +34,7 @@ impl Selection {
         is(&self.namespace, &place.namespace) && is(&self.name, &place.name) && is(&self.node, &place.node)
     }
 
-    /// What a change means for who watches these.
+    /// Returns the type of a change for a watch of this selection.
     fn event(&self, change: &Changed) -> Option<&'static str> {
         if change.resource != self.resource {
             return None;
@@ -50,7 +50,7 @@ impl Selection {
     }
 }
 
-/// How a watch ends before its time.
+/// Early end of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Break {
     Ends,
@@ -58,21 +58,19 @@ enum Break {
     Expires,
 }
 
-/// A watch that is under way.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Of which cluster.
     pub(crate) cluster: usize,
     selection: Selection,
     version: u64,
     ends: Instant,
     breaks: Option<(Instant, Break)>,
-    /// Objects that come first, where the watch was asked for them.
+    /// Initial events of `sendInitialEvents`.
     first: VecDeque<String>,
     is_over: bool,
 }
 
-/// All that are there, by pages if that is asked.
+/// Lists objects, in pages if the request has a limit.
 pub(super) fn list(store: &Store, resource: Resource, request: &ApiRequest) -> ApiAnswer {
     let selection = Selection::of(resource, request);
     let limit = request.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX);
@@ -94,7 +92,7 @@ fn objects<'s>(store: &'s Store, selection: &Selection) -> impl Iterator<Item = 
 }
 
 impl Cluster {
-    /// What changes from a version on, or from now.
+    /// Starts a watch at a version, or now.
     pub(super) fn watch(&mut self, resource: Resource, request: &ApiRequest) -> ApiAnswer {
         let selection = Selection::of(resource, request);
         let now_at = self.store.version;
@@ -120,7 +118,7 @@ impl Cluster {
     }
 }
 
-/// The bookmark behind the objects that there are.
+/// Bookmark at the end of the initial events.
 fn end_of_first(resource: Resource, version: u64) -> String {
     let metadata =
         json!({"resourceVersion": version.to_string(), "annotations": {"k8s.io/initial-events-end": "true"}});
@@ -128,27 +126,20 @@ fn end_of_first(resource: Resource, version: u64) -> String {
     format!(r#"{{"type":"BOOKMARK","object":{{"apiVersion":"v1","kind":"{kind}","metadata":{metadata}}}}}"#)
 }
 
-/// What a watch tells next.
+/// Next step of a watch. `Nothing` lasts until there is news, at most.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// A line, at that time.
     Line(String, Instant),
-    /// Nothing, until then or until there is news.
-    Nothing {
-        until: Instant,
-    },
-    /// The connection is reset.
+    Nothing { until: Instant },
     Resets,
     Ends,
 }
 
 impl Cluster {
-    /// That something has changed.
     pub(crate) fn news(&self) -> Arc<Notify> {
         Arc::clone(&self.store.news)
     }
 
-    /// What a watch tells next.
     pub(crate) fn next(&mut self, watch: &mut Watch) -> Next {
         let now = Instant::now();
         if watch.is_over {
@@ -177,7 +168,7 @@ impl Cluster {
         }
     }
 
-    /// What has happened and was not told, and when it is told.
+    /// Returns the next change of a watch, and the time of its line.
     fn due(&mut self, watch: &mut Watch) -> Option<(String, Instant)> {
         let from = self.store.changes.partition_point(|change| change.version <= watch.version);
         let mut changes = self.store.changes[from..].iter();

@@ -1,19 +1,26 @@
-//! A plan is drawn from a seed.
+//! Plan of a seed.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 
 use super::{
-    Annotation, App, Cause, Command, Fault, Interruption, Kill, ManualChange, Naming, Needs, Outage, Owner, Plan, Side,
-    Unhealthy,
+    Annotation, App, Cause, Command, Fault, Interruption, Kill, ManualChange, Naming, Outage, Owner, Plan, Side,
 };
 
+use Command::{Cordon, Delete, Label, OptOut, Recordon, Replace, Uncordon};
+use Fault::{AnswerLost, Denied, Hangs, Refused, RequestLost, Slow, Unauthorized, Webhook};
+use Naming::{DnsName, InstanceId, Other};
+
+const COMMANDS: [Command; 10] =
+    [Cordon, Cordon, Uncordon, Recordon, Recordon, Command::Taint, Label, OptOut, Delete, Replace];
+const FAULTS: [Fault; 8] = [Refused, Unauthorized, Denied, Webhook, RequestLost, AnswerLost, Hangs, Slow];
+const NAMES: [Naming; 6] = [InstanceId, Other, DnsName, DnsName, DnsName, DnsName];
+
 impl Plan {
-    /// The plan of a seed.
     pub(crate) fn of(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
-        // One world of fifty is large: thirty nodes, and three hundred pods.
+        // One world of fifty is large: 30 nodes and 300 pods.
         let is_large = rng.u32(0..50) == 0;
         let (nodes, apps, pods, interruptions) =
             if is_large { (30, 15, 20, 12) } else { (rng.usize(1..=3), rng.usize(1..=3), 4, rng.usize(1..=2)) };
@@ -25,16 +32,11 @@ impl Plan {
         let outages = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| outage(&mut rng)).collect();
         let people = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| manual_change(&mut rng, &interruptions)).collect();
         let compactions = (0..rng.usize(0..3)).map(|_| Duration::from_millis(rng.u64(0..200_000))).collect();
-        let naming = |rng: &mut Rng| match rng.u32(0..6) {
-            0 => Naming::InstanceId,
-            1 => Naming::Other,
-            _ => Naming::DnsName,
-        };
         let settings = settings(&mut rng);
         let invocation = [60, 120, 300, 900, 900, 900][rng.usize(0..6)];
         let mut plan = Self {
             clusters: Vec::new(),
-            names: (0..nodes).map(|_| naming(&mut rng)).collect(),
+            names: (0..nodes).map(|_| NAMES[rng.usize(0..NAMES.len())]).collect(),
             nodes,
             apps,
             interruptions,
@@ -59,8 +61,7 @@ impl Plan {
         plan
     }
 
-    /// There is another cluster like the first: its nodes and pods have the same names. What happens in the first may happen there
-    /// too, in the same moment or in another.
+    /// Adds a second cluster with the same names of nodes and pods, and some of the same events, at the same or another time.
     fn add_twin(&mut self, rng: &mut Rng) {
         let nodes = self.nodes;
         self.nodes *= 2;
@@ -84,30 +85,30 @@ impl Plan {
     }
 }
 
+/// Settings and their values. A value that stands twice is drawn twice as often.
+const SETTINGS: [(&str, &str); 9] = [
+    ("HOOK_MAX_WAIT_S", "60|60|60|60|120|120|300|300|300|900"),
+    ("MANAGED_NODE_GROUPS", "gaps|gaps|drain|off"),
+    ("HOOKS_WITHOUT_NODE", "off|CONTINUE|ABANDON"),
+    ("MAINTENANCE_LEAD_S", "10|120|300"),
+    ("TAINTS", "||spillway|nth|spillway,out-of-service"),
+    ("LOAD_BALANCERS", "off|exclude"),
+    ("LAUNCH", "off|CONTINUE|ABANDON"),
+    ("NODE_EVENTS", "false|true"),
+    ("DRY_RUN", "false|false|false|false|false|false|false|false|false|true"),
+];
+
 fn settings(rng: &mut Rng) -> Vec<(String, String)> {
-    let only_cordons = rng.u32(0..4) == 0;
-    let on_rebalance = if only_cordons {
-        ("SPILLWAY_CORDON_ON", "rebalance")
-    } else {
-        ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance")
+    let on_rebalance = match rng.u32(0..4) {
+        0 => ("CORDON_ON", "rebalance"),
+        _ => ("DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance"),
     };
-    let drawn: &[(&str, &[&str])] = &[
-        ("SPILLWAY_HOOK_MAX_WAIT_S", &["60", "60", "60", "60", "120", "120", "300", "300", "300", "900"]),
-        ("SPILLWAY_MANAGED_NODE_GROUPS", &["gaps", "gaps", "drain", "off"]),
-        ("SPILLWAY_HOOKS_WITHOUT_NODE", &["off", "CONTINUE", "ABANDON"]),
-        ("SPILLWAY_MAINTENANCE_LEAD_S", &["10", "120", "300"]),
-        ("SPILLWAY_TAINTS", &["", "", "spillway", "nth", "spillway,out-of-service"]),
-        ("SPILLWAY_LOAD_BALANCERS", &["off", "exclude"]),
-        ("SPILLWAY_LAUNCH", &["off", "CONTINUE", "ABANDON"]),
-        ("SPILLWAY_NODE_EVENTS", &["false", "true"]),
-        (
-            "SPILLWAY_DRY_RUN",
-            &["false", "false", "false", "false", "false", "false", "false", "false", "false", "true"],
-        ),
-    ];
-    let drawn = drawn.iter().map(|(name, values)| (*name, values[rng.usize(0..values.len())]));
+    let drawn = SETTINGS.map(|(name, values)| {
+        let values: Vec<&str> = values.split('|').collect();
+        (name, values[rng.usize(0..values.len())])
+    });
     let all = [on_rebalance].into_iter().chain(drawn);
-    all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    all.map(|(name, value)| (format!("SPILLWAY_{name}"), value.to_owned())).collect()
 }
 
 fn app(rng: &mut Rng, most: usize) -> App {
@@ -118,7 +119,7 @@ fn app(rng: &mut Rng, most: usize) -> App {
     let owner = match rng.u32(0..12) {
         0 => Owner::DaemonSet,
         1 => Owner::Mirror,
-        2 => Owner::Nobody,
+        2 => Owner::Unowned,
         3 | 4 => Owner::StatefulSet,
         _ => Owner::ReplicaSet,
     };
@@ -132,23 +133,14 @@ fn app(rng: &mut Rng, most: usize) -> App {
         exits_after: Duration::from_millis(rng.u64(0..=longest)),
         namespace: rng.usize(0..2),
         budgets: [0, 0, 1, 1, 1, 2][rng.usize(0..6)],
-        needs: match rng.u32(0..5) {
-            0 => Needs::MinAvailablePercent([0, 34, 50, 100][rng.usize(0..4)]),
-            1 => Needs::MaxUnavailable(rng.usize(0..=pods)),
-            2 => Needs::MaxUnavailablePercent([0, 1, 25, 100][rng.usize(0..4)]),
-            _ => Needs::MinAvailable(rng.usize(0..=pods)),
-        },
-        unhealthy: [None, None, Some(Unhealthy::IfHealthyBudget), Some(Unhealthy::AlwaysAllow)][rng.usize(0..4)],
-        is_broken: rng.u32(0..10) == 0,
+        needs: rng.usize(0..=pods),
         is_critical: rng.u32(0..5) == 0,
         tolerates: rng.u32(0..8) == 0,
         annotation: match rng.u32(0..12) {
-            0 => Some(Annotation::DoNotDisrupt),
-            1 => Some(Annotation::DoNotDisruptFor90Seconds),
-            2 => Some(Annotation::NotSafeToEvict),
-            3 => Some(Annotation::Skip),
-            4 => Some(Annotation::Last),
-            5 => Some(Annotation::Wait),
+            0..3 => Some(Annotation::DoNotDisrupt),
+            3 => Some(Annotation::DoNotDisruptFor90Seconds),
+            4 => Some(Annotation::Skip),
+            5 => Some(Annotation::Last),
             _ => None,
         },
         finalizer: rng.u32(0..12) == 0,
@@ -162,7 +154,7 @@ fn interruption(rng: &mut Rng, nodes: usize, karpenter: &[usize]) -> Interruptio
     Interruption {
         node,
         begins: Duration::from_millis(rng.u64(0..60_000)),
-        // Karpenter's instances are of no Auto Scaling group.
+        // An instance of Karpenter has no Auto Scaling group.
         cause: if has_hook && karpenter.contains(&node) { Cause::Spot } else { cause },
         delay: Duration::from_millis([0, 300, 1500, 20_000][rng.usize(0..4)] + rng.u64(0..500)),
     }
@@ -187,20 +179,8 @@ fn cause(rng: &mut Rng) -> Cause {
 }
 
 fn manual_change(rng: &mut Rng, interruptions: &[Interruption]) -> ManualChange {
-    let commands = [
-        Command::Cordon,
-        Command::Cordon,
-        Command::Uncordon,
-        Command::Recordon,
-        Command::Recordon,
-        Command::Taint,
-        Command::Label,
-        Command::OptOut,
-        Command::Delete,
-        Command::Replace,
-    ];
-    let command = commands[rng.usize(0..commands.len())];
-    // To a node whose instance is interrupted, and rather while it is.
+    let command = COMMANDS[rng.usize(0..COMMANDS.len())];
+    // A change of an interrupted node, most often during the interruption.
     let interruption = &interruptions[rng.usize(0..interruptions.len())];
     let within = [5_000, 60_000, 300_000][rng.usize(0..3)];
     let at = interruption.begins + interruption.delay + Duration::from_millis(rng.u64(0..within));
@@ -213,22 +193,12 @@ fn kill(rng: &mut Rng) -> Kill {
 
 fn outage(rng: &mut Rng) -> Outage {
     let from = Duration::from_millis(rng.u64(0..120_000));
-    let faults = [
-        Fault::Refused,
-        Fault::Unauthorized,
-        Fault::Denied,
-        Fault::Webhook,
-        Fault::RequestLost,
-        Fault::AnswerLost,
-        Fault::Hangs,
-        Fault::Slow,
-    ];
-    let fault = faults[rng.usize(0..faults.len())];
+    let fault = FAULTS[rng.usize(0..FAULTS.len())];
     let is_of_api = matches!(fault, Fault::Unauthorized | Fault::Webhook);
     let side = if is_of_api || rng.bool() { Side::Api } else { Side::Aws };
     let lasts = match (fault, side) {
         (Fault::Unauthorized, _) => rng.u64(100..1500),
-        // Each call of the SDK makes three attempts, and takes the longest of all that a seed does.
+        // A call of the SDK makes three attempts, and takes longer than any other request.
         (_, Side::Aws) => rng.u64(1000..30_000),
         (_, Side::Api) => rng.u64(1000..30_000) * [1, 8][rng.usize(0..2)],
     };

@@ -1,61 +1,24 @@
-//! Plans of what a test is about, instead of a drawn one.
+//! Plans of tests.
 
 use std::time::Duration;
 
-use super::{App, Cause, Interruption, Naming, Needs, Owner, Plan};
+use super::{App, Cause, Interruption, Naming, Plan};
 
 impl App {
-    /// So many pods of a deployment, each on the next node, that nothing blocks.
+    /// Pods of a deployment, spread over the nodes, without a budget.
     pub(crate) fn plain(pods: usize) -> Self {
-        Self {
-            name: String::new(),
-            cluster: 0,
-            owner: Owner::ReplicaSet,
-            pods,
-            on_first_node: false,
-            grace_s: 30,
-            exits_after: Duration::from_secs(1),
-            namespace: 0,
-            budgets: 0,
-            needs: Needs::MinAvailable(0),
-            unhealthy: None,
-            is_broken: false,
-            is_critical: false,
-            tolerates: false,
-            annotation: None,
-            finalizer: false,
-            has_volume: false,
-        }
+        Self { pods, grace_s: 30, exits_after: Duration::from_secs(1), ..Self::default() }
     }
 }
 
 impl Plan {
-    /// Nothing happens but to one node, and to the pods of these apps.
+    /// A node with these pods, without any event.
     pub(crate) fn quiet(apps: Vec<App>) -> Self {
-        Self {
-            nodes: 1,
-            clusters: Vec::new(),
-            names: vec![Naming::DnsName],
-            apps,
-            interruptions: Vec::new(),
-            people: Vec::new(),
-            compactions: Vec::new(),
-            duplicates: 0,
-            kills: Vec::new(),
-            outages: Vec::new(),
-            invocation: Duration::from_mins(15),
-            skew_ms: 0,
-            settings: Vec::new(),
-            karpenter: Vec::new(),
-            managed: Vec::new(),
-            hook_timeout: Duration::from_mins(30),
-            watch_breaks: 0,
-            watch_lag_ms: 0,
-            node_status: 0,
-        }
+        let (invocation, hook_timeout) = (Duration::from_mins(15), Duration::from_mins(30));
+        Self { nodes: 1, names: vec![Naming::DnsName], apps, invocation, hook_timeout, ..Self::default() }
     }
 
-    /// So many of the nodes have the same maintenance, and are all that happens. Their pods shut down in three quarters of their grace.
+    /// Nodes with the same maintenance, and a quarter of spare nodes. Pods shut down in three quarters of their grace.
     pub(crate) fn maintenance(nodes: usize, starts_after: Duration, lead_s: &str, grace_s: u64) -> Self {
         let app = App { grace_s, exits_after: Duration::from_secs(grace_s) * 3 / 4, ..App::plain(nodes * 2) };
         let spare = nodes / 4;

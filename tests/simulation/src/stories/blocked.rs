@@ -1,4 +1,4 @@
-//! Pods that a budget or an annotation blocks.
+//! Pods blocked by a budget or an annotation.
 
 use std::time::Duration;
 
@@ -8,75 +8,80 @@ use crate::story::{Story, pods};
 #[test]
 fn blocked_pod_is_deleted_at_its_last_safe_moment() {
     let story = Story::spot().pods("web", pods(1).grace(30).blocked());
-    story.tells(["1s evict web 429", "88s delete web 200", "#0 receipt drained forced=1"]).times(1, "delete web");
+    story.expect(["1s evict web 429", "88s delete web 200", "#0 receipt drained forced=1"]).times(1, "delete web");
 }
 
 #[test]
 fn blocked_pod_with_a_long_grace_is_deleted_at_half_the_window() {
     let story = Story::spot().pods("web", pods(1).grace(600).exits_after(10).blocked());
-    story.tells(["1s evict web 429", "60s delete web 200 grace=5", "#0 receipt drained forced=1"]);
+    story.expect(["1s evict web 429", "60s delete web 200 grace=5", "#0 receipt drained forced=1"]);
 }
 
 #[test]
 fn blocked_pod_of_a_late_notice_keeps_its_grace() {
-    // Five seconds past its time.
+    // Five seconds after the end of the instance.
     let story = Story::spot().late(125).pods("web", pods(1).grace(30).exits_after(12).blocked());
     story.run().never("delete web 200 grace=");
 }
 
 #[test]
 fn annotated_pod_is_evicted_in_time_and_never_deleted() {
-    let story =
-        Story::spot().pods("busy", pods(1).grace(30).annotated(Annotation::NotSafeToEvict)).pods("idle", pods(1));
-    story.tells(["1s evict idle 201", "60s evict busy 201", "#0 receipt drained clean=2"]).never("delete");
+    let story = Story::spot().pods("busy", pods(1).grace(30).annotated(Annotation::DoNotDisrupt)).pods("idle", pods(1));
+    story.expect(["1s evict idle 201", "60s evict busy 201", "#0 receipt drained clean=2"]).never("delete");
 }
 
 #[test]
 fn critical_pods_do_not_wait_for_an_annotated_pod() {
     let story = Story::spot().pods("web", pods(1).annotated(Annotation::DoNotDisrupt)).pods("dns", pods(1).critical());
-    story.tells(["1s evict dns 201", "60s evict web 201", "#0 receipt drained clean=2"]).never("delete");
+    story.expect(["1s evict dns 201", "60s evict web 201", "#0 receipt drained clean=2"]).never("delete");
 }
 
 #[test]
 fn critical_pods_budget_has_time_beside_a_slow_pod() {
     let web = pods(1).grace(600).exits_after(600);
     let story = Story::spot().pods("web", web).pods("dns", pods(1).grace(1).critical().blocked());
-    story.tells(["1s evict web 201", "60s evict dns 429", "117s delete dns 200"]);
+    story.expect(["1s evict web 201", "60s evict dns 429", "117s delete dns 200"]);
 }
 
 #[test]
-fn pods_behind_a_budget_leave_as_their_replacements_are_ready() {
+fn pods_behind_a_budget_leave_as_replacements_become_ready() {
     let story = Story::spot().pods("web", pods(10).budget(1));
     story
-        .tells(["1s evict web 201", "1s evict web 429", "#0 receipt drained clean=10"])
+        .expect(["1s evict web 201", "1s evict web 429", "#0 receipt drained clean=10"])
         .never("delete")
-        .never("told Blocked");
+        .never("published Blocked");
 }
 
 #[test]
-fn pod_under_two_budgets_is_deleted_in_time_and_holds_up_nobody() {
+fn pod_under_two_budgets_is_deleted_in_time() {
     let several = App { budgets: 2, ..pods(1).grace(30).blocked() };
     let story = Story::spot().pods("odd", several).pods("web", pods(2));
-    story.tells(["1s evict odd 500", "1s evict web 201", "88s delete odd 200", "#0 receipt drained clean=2 forced=1"]);
+    story.expect(["1s evict odd 500", "1s evict web 201", "88s delete odd 200", "#0 receipt drained clean=2 forced=1"]);
 }
 
 #[test]
-fn long_block_is_published_once_and_so_is_its_end() {
+fn begin_and_end_of_a_long_block_are_published_once() {
     let story = Story::spot().pods("web", pods(1).grace(10).exits_after(5).blocked());
-    let told = story.tells(["told Begun", "told Blocked", "108s delete web", "told Unblocked", "told Receipt"]);
-    told.times(1, "told Blocked").times(1, "told Unblocked");
+    let outcome = story.expect([
+        "published Begun",
+        "published Blocked",
+        "108s delete web",
+        "published Unblocked",
+        "published Receipt",
+    ]);
+    outcome.times(1, "published Blocked").times(1, "published Unblocked");
 }
 
 #[test]
 fn rebalance_recommendation_forces_no_pod() {
     let story = Story::of(Cause::Rebalance).set("DRAIN_ON", "spot,rebalance").pods("web", pods(1).blocked());
-    story.tells(["1s evict web 429"]).never("delete");
+    story.expect(["1s evict web 429"]).never("delete");
 }
 
 #[test]
 fn silent_kubelet_forces_blocked_pods() {
     let stop = Cause::Stop { stops_after: Duration::from_secs(5), starts_after: None };
     let story = Story::of(stop).pods("web", pods(1).blocked());
-    let told = story.tells(["1s evict web 429", "missed", "delete web 200", "#0 receipt drained unconfirmed=1"]);
-    told.never("delete web 200 grace=");
+    let outcome = story.expect(["1s evict web 429", "missed", "delete web 200", "#0 receipt drained unconfirmed=1"]);
+    outcome.never("delete web 200 grace=");
 }

@@ -1,45 +1,45 @@
-//! Many notices for one node: it is drained once, by the tightest deadline.
+//! Several notices for one node: one drain, by the tightest deadline.
 
 use crate::plan::Cause;
 use crate::story::{Story, pods};
 
 #[test]
-fn notice_that_comes_twice_is_joined_and_evicts_once() {
+fn duplicate_notice_is_joined_and_evicts_once() {
     let story = Story::spot().delivered_twice().pods("web", pods(3).grace(100).exits_after(95));
-    story.tells(["#0 receipt drained", "receipt joined"]).times(1, "ends: Drained").times(3, "evict web 201");
+    story.expect(["#0 receipt drained", "receipt joined"]).times(1, "ends: Drained").times(3, "evict web 201");
 }
 
 #[test]
 fn hook_notice_joins_the_spot_drain_and_completes_its_hook() {
     let story = Story::spot().and(5, Cause::Terminate).pods("web", pods(3).grace(60).exits_after(50));
-    let told = story
-        .tells(["claimed", "51s pod gone", "receipt joined hook=completed"])
+    let outcome = story
+        .expect(["claimed", "51s pod gone", "receipt joined hook=completed"])
         .times(3, "evict web 201")
         .times(1, "Completed");
-    told.times(1, "ends: Drained");
+    outcome.times(1, "ends: Drained");
 }
 
 #[test]
-fn tightest_deadline_deletes_what_maintenance_waits_for() {
+fn tightest_deadline_deletes_a_blocked_pod_of_maintenance() {
     let story = Story::reboot_at(3600).set("MAINTENANCE_LEAD_S", "7200").and(100, Cause::Spot);
-    let told = story.pods("web", pods(1).grace(30).blocked()).tells([
+    let outcome = story.pods("web", pods(1).grace(30).blocked()).expect([
         "1s evict web 429",
         "188s delete web 200",
         "receipt joined forced=1",
     ]);
-    told.times(1, "delete web");
+    outcome.times(1, "delete web");
 }
 
 #[test]
 fn tightest_deadline_shortens_a_given_grace() {
     let story = Story::reboot_at(3600).set("MAINTENANCE_LEAD_S", "7200").and(100, Cause::Spot);
     let story = story.pods("web", pods(1).grace(1800).exits_after(1000));
-    story.tells(["1s evict web 201", "evict web 201 grace=", "receipt joined clamped=1"]);
+    story.expect(["1s evict web 201", "evict web 201 grace=", "receipt joined clamped=1"]);
 }
 
 #[test]
 fn interruption_takes_over_the_claim_of_a_rebalance() {
     let story = Story::of(Cause::Rebalance).set("CORDON_ON", "rebalance").and(30, Cause::Spot).pods("web", pods(1));
-    let told = story.tells(["1s claimed", "#0 receipt done", "31s taken", "evict web 201", "clean=1"]);
-    told.never("uncordoned");
+    let outcome = story.expect(["1s claimed", "#0 receipt done", "31s taken", "evict web 201", "clean=1"]);
+    outcome.never("uncordoned");
 }

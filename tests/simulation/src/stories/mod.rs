@@ -1,4 +1,4 @@
-//! Stories by subject: what takes time. Decisions are tested in `spillway_core`, requests in `spillway_drainer`.
+//! Stories by subject, about waits and retries. `spillway_core` tests decisions, `spillway_drainer` requests.
 
 mod blocked;
 mod continued;

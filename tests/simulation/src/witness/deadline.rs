@@ -1,4 +1,4 @@
-//! When an instance goes by its notice, read and calculated apart from the product: what it does is held against this.
+//! Deadline of a notice, computed apart from the product.
 
 use std::time::Duration;
 
@@ -7,54 +7,52 @@ use serde_json::Value;
 
 use crate::plan::{App, Plan};
 
-/// What is kept before an instance goes.
+/// Time between the end of a grace period and the end of the instance.
 const MARGIN: SignedDuration = SignedDuration::from_secs(2);
-
-/// How long before it may be forced a pod is asked.
+/// Time between the first eviction of a pod and its deletion.
 const TIME_FOR_A_BUDGET: SignedDuration = SignedDuration::from_secs(20);
+/// Time for which a hook waits for volumes.
+pub(super) const VOLUME_WAIT: SignedDuration = SignedDuration::from_secs(60);
 
-/// A notice's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deadline {
-    /// When it was sent; the earliest begin of a drain for maintenance.
+    /// Time of the notice; for maintenance, the earliest begin of its drain.
     pub(super) sent: Timestamp,
     pub(super) termination: Termination,
-    /// How long a hook is held until the volumes of its node are detached.
+    /// Wait of a hook for the volumes of its node.
     pub(super) detaching: SignedDuration,
 }
 
-/// When an instance goes.
+/// End of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Termination {
     At(Timestamp),
-    /// Or when its hook is completed.
+    /// Earlier if the hook is completed.
     AtTheLatest(Timestamp),
     Soon {
-        /// Until when what blocks a pod is respected.
+        /// End of the respect for budgets.
         respected_until: Timestamp,
     },
     Unknown,
 }
 
 impl Deadline {
-    /// By a notice, for an invocation that began then.
+    /// Deadline for an invocation with this begin.
     pub(super) fn of(notice: &Value, began: Timestamp, plan: &Plan) -> Option<Self> {
         let mut sent: Timestamp = notice["time"].as_str()?.parse().ok()?;
-        let time = sent;
-        let after = |seconds| time + SignedDuration::from_secs(seconds);
+        let two_minutes = sent + SignedDuration::from_secs(120);
         let termination = match notice["detail-type"].as_str()? {
             "EC2 Spot Instance Interruption Warning" => {
-                let (goes, skew) = (after(120), SignedDuration::from_millis(plan.skew_ms));
-                if goes + skew < began { Termination::Soon { respected_until: goes } } else { Termination::At(goes) }
+                let is_over = two_minutes + SignedDuration::from_millis(plan.skew_ms) < began;
+                if is_over { Termination::Soon { respected_until: two_minutes } } else { Termination::At(two_minutes) }
             }
             "EC2 Instance-terminate Lifecycle Action" => Termination::AtTheLatest(sent + longest_wait(plan)),
-            "EC2 Instance State-change Notification" => Termination::Soon { respected_until: after(120) },
+            "EC2 Instance State-change Notification" => Termination::Soon { respected_until: two_minutes },
             "AWS Health Event" if notice["detail"]["statusCode"] == "upcoming" => {
                 let starts = notice["detail"]["startTime"].as_str()?;
                 let starts = jiff::fmt::rfc2822::parse(starts).ok()?.timestamp();
-                let lead = plan.setting("SPILLWAY_MAINTENANCE_LEAD_S").and_then(|lead| lead.parse().ok());
-                // A wait of less than two minutes is slept within the invocation.
-                sent = sent.max(starts - SignedDuration::from_secs(lead.unwrap_or(3_600)));
+                // An invocation sleeps for a wait of less than two minutes.
+                sent = sent.max(starts - seconds(plan, "SPILLWAY_MAINTENANCE_LEAD_S"));
                 if starts <= began { Termination::Unknown } else { Termination::At(starts) }
             }
             _ => Termination::Unknown,
@@ -66,52 +64,49 @@ impl Deadline {
         Some(Self { sent, termination, detaching })
     }
 
-    /// Whether it is known when the instance goes.
-    pub(super) fn is_known(&self) -> bool {
-        matches!(self.termination, Termination::At(_) | Termination::AtTheLatest(_))
+    /// Latest end of the instance.
+    pub(super) fn known(&self) -> Option<Timestamp> {
+        match self.termination {
+            Termination::At(goes) | Termination::AtTheLatest(goes) => Some(goes),
+            Termination::Soon { .. } | Termination::Unknown => None,
+        }
     }
 
-    /// How long a pod has that is requested to leave now, if its grace may be clamped at all.
+    /// Time for a pod that is requested to leave now; `None` if its grace may not be clamped.
     pub(super) fn time_left(&self, now: Timestamp) -> Option<SignedDuration> {
         let Termination::At(at) = self.termination else { return None };
         Some(at.duration_since(now) - MARGIN)
     }
 
-    /// From when on a pod that something blocks may be deleted: its last safe moment, but not before half of the window.
+    /// Earliest deletion of a blocked pod: its last safe moment, but not before half of the window.
     pub(super) fn forced_from(&self, app: &App) -> Option<Timestamp> {
-        match self.termination {
-            Termination::At(goes) | Termination::AtTheLatest(goes) => {
-                let half = self.sent + goes.duration_since(self.sent) / 2;
-                Some(self.last_safe(goes, app).max(half))
-            }
-            Termination::Soon { respected_until } => Some(respected_until),
-            Termination::Unknown => None,
+        if let Termination::Soon { respected_until } = self.termination {
+            return Some(respected_until);
         }
+        let goes = self.known()?;
+        let half = self.sent + goes.duration_since(self.sent) / 2;
+        Some(self.last_safe(goes, app).max(half))
     }
 
-    /// From when on a pod that goes last may be asked although others are there, where the instance goes at a known time.
+    /// Earliest eviction of a last pod beside others, if the end of the instance is known.
     pub(super) fn last_from(&self, app: &App) -> Option<Timestamp> {
-        let (Termination::At(goes) | Termination::AtTheLatest(goes)) = self.termination else { return None };
-        Some(self.last_safe(goes, app).min(self.forced_from(app)? - TIME_FOR_A_BUDGET))
+        Some(self.last_safe(self.known()?, app).min(self.forced_from(app)? - TIME_FOR_A_BUDGET))
     }
 
-    /// Requested to leave then, a pod has its whole grace, and its volume the time to be detached.
+    /// Latest request that leaves a pod its whole grace, and its volume the time to be detached.
     fn last_safe(&self, goes: Timestamp, app: &App) -> Timestamp {
         let detaching = if app.has_volume { self.detaching } else { SignedDuration::ZERO };
         goes - SignedDuration::from_secs(i64::try_from(app.grace_s).unwrap_or(i64::MAX)) - detaching - MARGIN
     }
 }
 
-/// How long a hook waits for volumes.
-pub(super) const VOLUME_WAIT: SignedDuration = SignedDuration::from_secs(60);
-
-/// How long a hook may be held.
+/// Longest wait of a hook.
 pub(super) fn longest_wait(plan: &Plan) -> SignedDuration {
     let in_all = (plan.hook_timeout * 100).saturating_sub(Duration::from_secs(5));
     SignedDuration::try_from(in_all).unwrap_or(SignedDuration::MAX).min(seconds(plan, "SPILLWAY_HOOK_MAX_WAIT_S"))
 }
 
-/// What a setting in seconds is.
+/// A setting in seconds; an hour by default.
 pub(super) fn seconds(plan: &Plan, setting: &str) -> SignedDuration {
     let seconds = plan.setting(setting).and_then(|value| value.parse().ok());
     SignedDuration::from_secs(seconds.unwrap_or(3600))

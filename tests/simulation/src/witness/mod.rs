@@ -1,29 +1,31 @@
-//! What must hold, whatever happens. Each witness sees every fact, keeps what it needs of them, and says what does not hold.
+//! Laws that hold in every world. Each witness observes every fact, and reports violations.
 //!
-//! * `deadline`: when an instance goes by its notice
-//! * `pods`: how pods are requested to leave
-//! * `progress`: that what is owed is done soon
-//! * `hooks`: when hooks are answered
-//! * `nodes`: what is changed on nodes
-//! * `pace`: how many nodes are drained at once
-//! * `sometimes`: what has happened at all
-//! * `invocations`: how invocations end, and with which receipt
+//! * `past`: facts so far
+//! * `deadline`: deadline of a notice, computed apart from the product
+//! * `scope`: clusters, nodes and pods that an invocation may change
+//! * `pods`: evictions and deletions
+//! * `progress`: overdue work
+//! * `hooks`: lifecycle hooks
+//! * `nodes`: changes of nodes
+//! * `pace`: planned drains at once
+//! * `invocations`: ends of invocations, and receipts
+//! * `sometimes`: counters
 
 mod deadline;
 mod hooks;
 mod invocations;
 mod nodes;
 mod pace;
+mod past;
 mod pods;
 mod progress;
+mod scope;
 mod sometimes;
 
 use std::fmt;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
-use spillway_contract::node::is_cordoned;
 
 use crate::aws::Aws;
 use crate::clock::Clock;
@@ -32,88 +34,82 @@ use crate::fact::Fact;
 use crate::lambda::{Attempt, AttemptId, Lambda};
 use crate::plan::{NodeId, Plan};
 use deadline::{Deadline, Termination, seconds};
+pub(crate) use past::Past;
+pub use sometimes::Counts;
 pub(crate) use sometimes::changes;
-pub use sometimes::{Counts, SOMETIMES};
+#[cfg(test)]
+pub(crate) use sometimes::never;
 
-/// What must hold.
+/// The laws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Invariant {
-    /// A hook is completed when its node is empty or its window over, and not before.
+    /// A hook is completed when its node is empty or its longest wait is over, and not before.
     HookNotBeforeEmpty,
     /// A hook is not completed while a volume is attached that has the time to be detached.
     VolumesAwaited,
-    /// A hook that the function could have answered is not left to its timeout.
+    /// A hook that the function can complete does not expire.
     HookAnswered,
-    /// An invocation that has completed a hook does not complete it again.
+    /// An invocation completes a hook once.
     HookOnce,
-    /// Only a pod whose eviction came to nothing is deleted, and not before its last safe moment: before that nothing of ours takes
-    /// more than a budget allows, because the API server asks it about each eviction.
+    /// A pod is deleted only after its eviction failed, and at its last safe moment. Evictions respect budgets: the API server
+    /// checks them.
     DeletedWhenDue,
-    /// A pod that is deleted has the condition by which its Job knows that it has not failed.
-    JobIsTold,
-    /// A pod that its budget blocks was asked to leave some time before it is deleted.
-    AskedBeforeForced,
-    /// No pod is given more grace than it asks for or has, nor less than there is time for.
+    /// A deleted pod has the condition `DisruptionTarget`, so that its Job does not count a failure.
+    JobIsInformed,
+    /// A pod that its budget blocks is evicted some time before it is deleted.
+    EvictedBeforeForced,
+    /// The grace period of a request is at most the pod's own and the time left, and not less than both.
     GraceIsRight,
-    /// Only the cluster of the notice's instance is written to, and only if it is to be served.
-    OwnCluster,
-    /// Only pods of the notice's node are touched, by their UIDs.
-    OwnPods,
-    /// What others put on a node stays, and so does what they took off.
+    /// An invocation changes the cluster, node and pods of its instance only, pods by their UIDs, in a served cluster.
+    OwnScope,
+    /// A dry run changes nothing, and no invocation changes a node that is opted out, Karpenter's or left to EKS.
+    LeftAlone,
+    /// Labels, annotations, taints and cordons of others stay.
     OthersUntouched,
-    /// A node that is opted out or Karpenter's is not patched, nor are its pods requested to leave.
-    OptedOutUntouched,
-    /// A dry run changes no node, asks no pod to leave, and completes no hook.
-    DryRunTouchesNothing,
-    /// That an instance runs gives back no node that was claimed for a later notice.
+    /// A notice that the instance runs gives back no node that was claimed for a later notice.
     GoingNotGivenBack,
-    /// When all is quiet, a node that is in use has nothing of ours.
+    /// In the end, a node in use has no claim, cordon, label or taint of the product.
     NothingLeft,
     /// An invocation ends with a receipt.
     ReceiptIsWritten,
-    /// A pod that a receipt calls gone is gone; one that it calls lost was there.
+    /// A pod that a receipt calls gone is gone; a pod that it calls lost was there.
     ReceiptIsTrue,
-    /// No invocation is cut off by Lambda, and no drain outlasts its window.
+    /// No invocation times out, and no drain outlasts its window.
     EndsInTime,
-    /// A pod is requested to leave so often at most.
-    RequestsAreBounded,
-    /// A pod that asks to be skipped is left alone; one that asks to be last does not leave before others, unless it must.
+    /// A skipped pod stays. A last pod does not leave before others, unless it is due.
     OrderIsKept,
-    /// For one notice the pods of an app that return are evicted in a few rounds.
-    ReturnsAreBounded,
-    /// Of planned drains no more go on at once than the limit, and each is over when its maintenance starts.
+    /// At most five planned drains run at once, and each ends before its maintenance starts.
     PaceIsKept,
     /// A pod that may leave is requested to, soon.
-    AskedSoon,
-    /// A blocked pod is deleted at its last safe moment, and not much later.
+    RequestedSoon,
+    /// A blocked pod is deleted soon after its last safe moment.
     ForcedInTime,
-    /// While a budget allows it, one of its pods is requested to leave again, soon.
+    /// A pod is requested to leave again soon after its budget allows it.
     BudgetIsUsed,
-    /// A drain whose node is empty completes its hook, or ends, soon.
+    /// A drain of an empty node completes its hook, or ends, soon.
     EndsSoon,
-    /// What is begun ends: each notice has a receipt, and what is to be continued is.
+    /// Each notice has a receipt, and each continuation begins soon.
     AllEnds,
-    /// An invocation makes so many requests at most, and a notice takes so many invocations.
+    /// Requests of an invocation and for a pod, rounds of evictions, and invocations of a notice have an upper bound.
     WorkIsBounded,
-    /// Nothing panics.
+    /// Panics never happen.
     NoPanic,
 }
 
-/// What an excuse is counted as begins so.
-pub const EXCUSED: &str = "excused: ";
+/// Prefix of the counters of excuses.
+pub(crate) const EXCUSED: &str = "excused: ";
 
-/// How long it takes until all is in order again after an outage.
+/// Time until all is in order after an outage.
 const SETTLES_WITHIN: Duration = Duration::from_secs(16);
 
-/// Sees what happens.
 pub(crate) trait Witness: fmt::Debug + Send {
-    /// Something has happened; `facts` are as they are by now.
-    fn sees(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict);
+    /// `facts` include this fact.
+    fn observe(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict);
 }
 
-/// All witnesses.
 pub(crate) fn witnesses() -> Vec<Box<dyn Witness>> {
     vec![
+        Box::<scope::Scope>::default(),
         Box::<pods::LeavingPods>::default(),
         Box::<hooks::Hooks>::default(),
         Box::<nodes::Nodes>::default(),
@@ -124,47 +120,38 @@ pub(crate) fn witnesses() -> Vec<Box<dyn Witness>> {
     ]
 }
 
-/// Whether a patch uncordons its node.
-fn is_uncordoned(before: &Value, after: &Value) -> bool {
-    is_cordoned(before) && !is_cordoned(after)
-}
-
-/// What does not hold.
+/// Violations and counters of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    pub(crate) broken: Vec<String>,
-    /// How often each thing has happened.
-    pub(crate) seen: Counts,
+    pub(crate) violations: Vec<String>,
+    pub(crate) counts: Counts,
 }
 
 impl Verdict {
-    /// This does not hold.
-    pub(crate) fn broken(&mut self, invariant: Invariant, how: &str) {
-        self.broken.push(format!("{invariant:?}: {how}"));
+    pub(crate) fn violate(&mut self, invariant: Invariant, details: &str) {
+        self.violations.push(format!("{invariant:?}: {details}"));
     }
 
-    /// This has happened.
-    pub(crate) fn count(&mut self, what: impl Into<String>) {
-        *self.seen.entry(what.into()).or_default() += 1;
+    pub(crate) fn count(&mut self, event: impl Into<String>) {
+        *self.counts.entry(event.into()).or_default() += 1;
     }
 
-    /// What does not hold is excused, if it is, and counted once a world: what is excused often is no exception.
-    fn excuses(&mut self, excuse: &str, holds: bool, is_excused: bool) -> bool {
+    /// Returns `true` if the law holds or has an excuse. Excuses are counted once a world: frequent ones are no exceptions.
+    fn excuse(&mut self, excuse: &str, holds: bool, is_excused: bool) -> bool {
         if !holds && is_excused {
-            self.seen.insert(format!("{EXCUSED}{excuse}"), 1);
+            self.counts.insert(format!("{EXCUSED}{excuse}"), 1);
         }
         holds || is_excused
     }
 
-    /// Whether this holds is known.
-    fn holds(&mut self, invariant: Invariant, holds: bool, how: impl FnOnce() -> String) {
+    fn check(&mut self, invariant: Invariant, holds: bool, details: impl FnOnce() -> String) {
         if !holds {
-            self.broken(invariant, &how());
+            self.violate(invariant, &details());
         }
     }
 }
 
-/// What is so.
+/// Plan, past and present of a world.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
     pub(crate) plan: &'a Plan,
@@ -172,16 +159,16 @@ pub(crate) struct Facts<'a> {
     pub(crate) clusters: &'a Clusters,
     pub(crate) aws: &'a Aws,
     pub(crate) lambda: &'a Lambda,
+    pub(crate) past: &'a Past,
 }
 
 impl Facts<'_> {
-    /// By how much the function's clock may differ.
+    /// Largest difference of the function's clock.
     fn skew(&self) -> SignedDuration {
         SignedDuration::from_millis(self.plan.skew_ms + 100)
     }
 
-    /// Since when nothing has been out of order on the way of an attempt to its API server and to AWS: a call may have hung until its
-    /// time was up.
+    /// End of the last outage on the way of an attempt to its API server and to AWS. A call may have hung until its timeout.
     fn calm_since(&self, attempt: AttemptId) -> Timestamp {
         let (elapsed, own) = (self.clock.elapsed(), self.node(attempt).map(|node| node.cluster));
         let begun = self.plan.outages.iter().filter(|outage| outage.from <= elapsed);
@@ -190,7 +177,7 @@ impl Facts<'_> {
         over.max().unwrap_or(Timestamp::MIN)
     }
 
-    /// Whether an instance has a node whose kubelet reports, and which is not to be left alone, nor its cluster.
+    /// Returns `true` if an instance has a node that reports and is not left alone.
     fn is_in_use(&self, instance: &str) -> bool {
         let node = self.aws.node_of(instance).filter(|node| self.plan.serves(node.cluster));
         let Some(node) = node.and_then(|node| self.clusters.node(node)) else { return false };
@@ -201,7 +188,14 @@ impl Facts<'_> {
             && !self.plan.is_dry_run()
     }
 
-    /// Until when an attempt has to drain its node, if it has to now.
+    /// Returns `true` if the node of an instance counts as dead: removed, or missed for a minute.
+    fn is_dead(&self, instance: &str) -> bool {
+        let missed = self.past.instance(instance).missed;
+        let is_over = |since: Timestamp| since + SignedDuration::from_mins(1) <= self.clock.now();
+        !self.clusters.reports(instance) && missed.is_none_or(is_over)
+    }
+
+    /// End of the time in which an attempt has to drain its node; `None` if it does not have to.
     fn drains_until(&self, id: AttemptId) -> Option<Timestamp> {
         let attempt = self.lambda.attempt(id);
         let (notice, deadline) = (attempt.notice(), self.deadline(id)?);
@@ -219,7 +213,7 @@ impl Facts<'_> {
             ("AWS Health Event", Termination::At(starts)) => {
                 let is_closed = |attempt: &Attempt| attempt.notice()["detail"]["statusCode"] == "closed";
                 let is_called_off = self.lambda.about(attempt.instance.as_deref()?).any(is_closed);
-                // Within ten minutes of its start no drain is put off.
+                // No drain is postponed within ten minutes of its start.
                 let lead = seconds(self.plan, "SPILLWAY_MAINTENANCE_LEAD_S").min(SignedDuration::from_mins(10));
                 (starts - lead <= attempt.began && !is_called_off).then_some(starts)
             }
@@ -235,7 +229,7 @@ impl Facts<'_> {
         }
     }
 
-    /// Whether a node is left to EKS, for such a notice or for each.
+    /// Returns `true` if a node is left to EKS for this notice.
     fn is_left_to_eks(&self, id: AttemptId) -> bool {
         let attempt = self.lambda.attempt(id);
         let is_managed = attempt.instance.as_deref().is_some_and(|instance| self.plan.is_managed(instance));
@@ -250,18 +244,15 @@ impl Facts<'_> {
             }
     }
 
-    /// When the instance goes that an attempt is about.
     fn deadline(&self, attempt: AttemptId) -> Option<Deadline> {
         let attempt = self.lambda.attempt(attempt);
         Deadline::of(attempt.notice(), attempt.began, self.plan)
     }
 
-    /// The node that an attempt is about.
     fn node(&self, attempt: AttemptId) -> Option<&NodeId> {
         self.aws.node_of(self.instance(attempt)?)
     }
 
-    /// The instance that an attempt is about.
     fn instance(&self, attempt: AttemptId) -> Option<&str> {
         self.lambda.attempt(attempt).instance.as_deref()
     }
