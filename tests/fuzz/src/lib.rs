@@ -23,24 +23,14 @@ pub use targets::TARGETS;
 pub struct Target {
     /// Name of its file in `targets`.
     pub name: &'static str,
-    form: Form,
     seeds: fn() -> Vec<String>,
     /// Panics if an input breaks a law.
     pub examine: fn(&[u8]),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Json,
-    Text,
-}
-
-/// Random changes of a target's input.
+/// Random changes of the structure of JSON, with values of the seeds; empty if no seed is JSON.
 #[derive(Debug)]
-pub struct Spoiler {
-    form: Form,
-    donors: Vec<Value>,
-}
+pub struct Spoiler(Vec<Value>);
 
 impl Target {
     #[must_use]
@@ -50,11 +40,7 @@ impl Target {
 
     #[must_use]
     pub fn spoiler(&self) -> Spoiler {
-        let donors = match self.form {
-            Form::Json => (self.seeds)().iter().filter_map(|seed| serde_json::from_str(seed).ok()).collect(),
-            Form::Text => Vec::new(),
-        };
-        Spoiler { form: self.form, donors }
+        Spoiler((self.seeds)().iter().filter_map(|seed| serde_json::from_str(seed).ok()).collect())
     }
 
     /// Writes the first corpus of libFuzzer, and a dictionary of its words.
@@ -70,9 +56,9 @@ impl Target {
 }
 
 impl Spoiler {
-    /// Changes the structure of JSON; `None` for other input.
+    /// Returns `None` for input that is no JSON.
     pub fn structure(&self, input: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
-        (self.form == Form::Json).then(|| spoil::structure(input, &self.donors, random))?
+        (!self.0.is_empty()).then(|| spoil::structure(input, &self.0, random))?
     }
 }
 

@@ -5,11 +5,10 @@ use spillway_notice::continued::{self, History};
 use spillway_notice::undo_check::{self, UndoCheck};
 use spillway_notice::{Home, Incoming, InstanceId, Instances, Kind, Notice, NoticeError, Several, payload, read};
 
-use crate::{Form, Target, seeds};
+use crate::{Target, seeds};
 
 pub(super) const TARGET: Target = Target {
     name: "notices",
-    form: Form::Json,
     seeds: seeds::events,
     examine: |input| {
         if let Ok(event) = serde_json::from_slice(input) {

@@ -5,11 +5,10 @@ use serde_json::Value;
 use spillway_notice::continued;
 use spillway_receipt::{Counts, Document, Fate, Receipt};
 
-use crate::{Form, Target, seeds};
+use crate::{Target, seeds};
 
 pub(super) const TARGET: Target = Target {
     name: "receipts",
-    form: Form::Json,
     seeds: || {
         let shown = seeds::shown_by("docs/receipt.md").into_iter().filter_map(|text| serde_json::from_str(&text).ok());
         let mut receipts: Vec<Value> = shown.filter(|json| Document::deserialize(json).is_ok()).collect();

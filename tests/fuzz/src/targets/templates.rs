@@ -6,7 +6,7 @@ use gotemplate_json::Template;
 use peak_alloc::PeakAlloc;
 use serde_json::Value;
 
-use crate::{Form, Target, seeds};
+use crate::{Target, seeds};
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
@@ -20,7 +20,6 @@ static DATA: LazyLock<Value> = LazyLock::new(|| seeds::recorded().0);
 
 pub(super) const TARGET: Target = Target {
     name: "templates",
-    form: Form::Text,
     seeds: || seeds::recorded().1,
     examine: |input| {
         let Ok(text) = str::from_utf8(input) else { return };

@@ -3,14 +3,13 @@
 use serde_json::{Value, json};
 use spillway_announce::preview::Preview;
 
-use crate::{Form, Target, seeds};
+use crate::{Target, seeds};
 
 /// Mark in each text that may be a secret.
 const SECRET: &str = "\u{1f92b}hush";
 
 pub(super) const TARGET: Target = Target {
     name: "webhooks",
-    form: Form::Json,
     seeds: || {
         let shown = seeds::shown_by("docs/announcements.md").into_iter();
         let plain = json!({
