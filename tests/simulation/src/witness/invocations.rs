@@ -202,5 +202,9 @@ fn is_bounded(id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
     let invocations = facts.lambda.attempts().iter().filter(|other| is_same(other, attempt)).count();
     // An undo check has no notice id, and may run every ten minutes for a day.
     let is_bounded = attempt.notice()["id"].is_null() || invocations <= MOST_INVOCATIONS;
+    // Unlike a drain, the wait for a launched node does not join a duplicate of its continuation.
+    let is_launch = attempt.notice()["detail-type"] == "EC2 Instance-launch Lifecycle Action";
+    let is_excused = is_launch && facts.plan.duplicates > 0;
+    let is_bounded = verdict.excuse("invocations that multiply", is_bounded, is_excused);
     verdict.check(Invariant::WorkIsBounded, is_bounded, || format!("{id} is one of {invocations}"));
 }
