@@ -111,19 +111,6 @@ async fn provider_id_of_another_form_is_tested_as_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn transient_failure_is_retried() {
-    let failures = [
-        patch().says(401, status(401, "Unauthorized", "")),
-        patch().says(503, "busy"),
-        patch().says(404, "no such path"),
-        patch().lost(),
-    ];
-    for failure in failures {
-        assert_eq!(of_spot([failure, patch().says(200, node())]).await.unwrap(), first(NODE));
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn missing_right_is_a_failure_at_once_and_401_at_the_end() {
     let failure = of_spot([patch().says(403, status(403, "Forbidden", "nodes"))]).await.unwrap_err();
     assert_eq!(failure.error_type(), "KubernetesDenied");

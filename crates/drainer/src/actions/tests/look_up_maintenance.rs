@@ -81,10 +81,3 @@ async fn switched_off_maintenance_is_not_looked_up() {
     let reason = Reason::SwitchedOff(switch_of(Kind::Maintenance, &settings(&variables)));
     assert_eq!(looked_up(&variables, []).await.unwrap(), Outcome::Ignored(reason));
 }
-
-#[tokio::test(start_paused = true)]
-async fn denied_call_fails_the_lookup() {
-    let denied = call(INVOKE).says(403, json_error("AccessDeniedException"));
-    let aws = reboot().into_iter().chain([no_schedule(), denied]);
-    assert_eq!(looked_up(&[], aws).await.unwrap_err().error_type(), "AwsDenied");
-}
