@@ -3,10 +3,12 @@
 use std::future::pending;
 
 use futures_util::FutureExt as _;
+use futures_util::future::{LocalBoxFuture, Shared};
 use kube::{Api, Client};
-use spillway_core::cluster::ClusterName;
+use spillway_core::drain::deadline::Window;
 use spillway_core::drain::plan::pods_to_move;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::kube::pod::Pod;
 use spillway_core::node::claimant::{Claim, How};
 use spillway_core::outcome::{DrainOutcome, not_yet};
 use spillway_notice::Notice;
@@ -20,7 +22,7 @@ use crate::context::{Attempt, Context, Target};
 use crate::drain::side_task::SideTask;
 use crate::drain::{self, Drain};
 use crate::failure::Failure;
-use crate::kube::ApiError;
+use crate::kube::watch::Listed;
 use crate::node::{ClaimedNode, until_given_back};
 use crate::publish::{publish_begin, publish_blockage, publishes_begin};
 use crate::receipt::record::{HookStatus, Record};
@@ -31,7 +33,7 @@ const PODS_IN_A_REASON: usize = 3;
 
 /// Evicts the pods of the target's node, then completes the lifecycle action.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
-    let Target { attempt, cluster, .. } = target;
+    let attempt = target.attempt;
     record.window = Some(attempt.window);
     if let Some(postponed) = Box::pin(pace::before_claim(context, target, record)).await? {
         return Ok(Next::Done(postponed));
@@ -46,67 +48,143 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     if let Some(postponed) = Box::pin(pace::after_claim(context, target, &node, record)).await? {
         return Ok(Next::Done(postponed));
     }
-    let ClaimedNode { claim, client } = &node;
-    log_claim(claim, attempt.notice);
-
-    let arranged = undo_check::arrange(context, attempt, claim).await;
-    let listed = tokio::select! {
-        biased;
-        listed = drain::list_claimed(&node, claim_began, attempt.window) => {
-            listed.map_err(|error| cannot_list(claim, cluster, error))?
-        }
-        () = attempt.wait_until_action_is_over() => {
-            record.hook = HookStatus::AlreadyOver(None);
-            return Ok(Box::pin(hook_over(context, target, record)).await.into());
-        }
+    log_claim(&node.claim, attempt.notice);
+    let arranged = undo_check::arrange(context, attempt, &node.claim).await;
+    let action = DrainAction { context, target, node: &node, claim_began, hook, stop: stop(attempt, &node) };
+    let Some(listed) = action.list().await? else {
+        record.hook = HookStatus::AlreadyOver(None);
+        return Ok(Box::pin(hook_over(context, target, record)).await.into());
     };
-    let so_far = so_far(context, attempt, &claim.node, record);
-    let begin = async {
-        if publishes_begin(claim, attempt.history) {
-            publish_begin(&so_far, &pods_to_move(&listed.items), context, client, attempt.invocation).await;
-        }
-    };
-    let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());
-    if !claim.is_joined() {
-        side_task = side_task
-            .with_news(|news| publish_blockage(&so_far, news, context, client, attempt.invocation).boxed_local());
-    }
-    let stop = async {
-        tokio::select! {
-            biased;
-            () = attempt.wait_until_action_is_over() => StopReason::HookIsOver,
-            () = given_back(client, claim, attempt.notice) => StopReason::GivenBack,
-        }
-    };
-    let stop = stop.shared();
-    let drain = Drain::new(&node, &listed, attempt.history, claim_began, attempt.window, attempt.invocation.clock);
-    // On the heap: beside one another they are too large for a thread's stack in a debug build.
-    let draining = Box::pin(drain.run(hook, stop.clone(), &mut side_task));
-    let report = beside(draining, Box::pin(keep_trying_to_cordon(target, &node, record))).await;
-    (record.window, record.blockage) = (Some(report.window), report.blockage);
-    let let_go = async {
-        let waited = after_drain::wait(context, target, &node, &report, report.window.end, stop).await;
-        record.after_drain = waited.durations;
-        let still_held = Failure::StillHeld { node: claim.node.clone() };
-        if attempt.action.is_some() && waited.is_cut_off && attempt.leaves_time_after(&still_held) {
-            record.drained(&report, attempt.history, |at| attempt.ms_until(at));
-            return Err(still_held);
-        }
-        let_go(attempt, claim, &report, record).await
-    };
-    let marking = Box::pin(pace::mark_over(attempt, &node, &report));
-    let (outcome, (), ()) = tokio::join!(let_go, Box::pin(side_task.finish()), marking);
-    let outcome = outcome?;
+    let outcome = action.run(&listed, record).await?;
     arranged.map(|()| outcome.into())
 }
 
-/// Publication of a drain that has begun.
-fn so_far(context: &Context, attempt: &Attempt<'_>, node: &str, record: &Record) -> Publication {
-    let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
-    let reason = not_yet(node, attempt.notice.kind);
-    let mut so_far = Publication::begun(attempt.invocation, subject, record, reason);
-    so_far.receipt.stack.clone_from(&context.settings.stack);
-    so_far
+/// Drain of a claimed node.
+struct DrainAction<'a> {
+    context: &'a Context,
+    target: &'a Target<'a>,
+    node: &'a ClaimedNode,
+    claim_began: Instant,
+    /// Window that the lifecycle hook tightens.
+    hook: Shared<LocalBoxFuture<'a, Window>>,
+    /// Reason to end the drain early.
+    stop: Shared<LocalBoxFuture<'a, StopReason>>,
+}
+
+impl DrainAction<'_> {
+    /// Lists the node's pods; `None` if the lifecycle action is over before the API server answers.
+    async fn list(&self) -> Result<Option<Listed<Pod>>, Failure> {
+        let Target { attempt, cluster, .. } = self.target;
+        tokio::select! {
+            biased;
+            listed = drain::list_claimed(self.node, self.claim_began, attempt.window) => {
+                listed.map(Some).map_err(|error| {
+                    let doing = format!("list the pods of node {}", self.node.claim.node);
+                    Failure::Kubernetes { doing, cluster: (*cluster).clone(), error }
+                })
+            }
+            () = attempt.wait_until_action_is_over() => Ok(None),
+        }
+    }
+
+    /// Evicts the pods, waits for what they leave behind, and completes the lifecycle action.
+    async fn run(&self, listed: &Listed<Pod>, record: &mut Record) -> Result<DrainOutcome, Failure> {
+        let begun = self.publication(record);
+        let mut side_task = self.side_task(&begun, listed);
+        let report = self.evict(listed, &mut side_task, record).await;
+        let marking = Box::pin(pace::mark_over(self.target.attempt, self.node, &report));
+        let (outcome, (), ()) = tokio::join!(self.let_go(&report, record), Box::pin(side_task.finish()), marking);
+        outcome
+    }
+
+    /// Publication of a drain that has begun.
+    fn publication(&self, record: &Record) -> Publication {
+        let Attempt { notice, history, invocation, .. } = self.target.attempt;
+        let subject = Subject::One { notice, earlier: &history.earlier };
+        let reason = not_yet(&self.node.claim.node, notice.kind);
+        let mut begun = Publication::begun(invocation, subject, record, reason);
+        begun.receipt.stack.clone_from(&self.context.settings.stack);
+        begun
+    }
+
+    /// Publishes the begin of the drain, and the pods that block it unless another drain of the node does.
+    fn side_task<'s>(&'s self, begun: &'s Publication, listed: &'s Listed<Pod>) -> SideTask<'s> {
+        let (context, ClaimedNode { claim, client }) = (self.context, self.node);
+        let Attempt { history, invocation, .. } = self.target.attempt;
+        let begin = async move {
+            if publishes_begin(claim, history) {
+                publish_begin(begun, &pods_to_move(&listed.items), context, client, invocation).await;
+            }
+        };
+        let side_task = SideTask::new(begin, invocation.completes_until());
+        if claim.is_joined() {
+            return side_task;
+        }
+        side_task.with_news(move |news| publish_blockage(begun, news, context, client, invocation).boxed_local())
+    }
+
+    /// Evicts the pods until the node is empty or the drain ends. Retries a denied cordon meanwhile.
+    async fn evict(&self, listed: &Listed<Pod>, side_task: &mut SideTask<'_>, record: &mut Record) -> DrainReport {
+        let Attempt { history, invocation, window, .. } = self.target.attempt;
+        let drain = Drain::new(self.node, listed, history, self.claim_began, *window, invocation.clock);
+        // On the heap: beside one another they are too large for a thread's stack in a debug build.
+        let draining = Box::pin(drain.run(self.hook.clone(), self.stop.clone(), side_task));
+        let cordoning = Box::pin(keep_trying_to_cordon(self.target, self.node, record));
+        let report = beside(draining, cordoning).await;
+        (record.window, record.blockage) = (Some(report.window), report.blockage);
+        report
+    }
+
+    /// Records the fates of the pods, waits for volumes and load balancers, and completes the lifecycle action.
+    async fn let_go(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
+        let (attempt, node) = (self.target.attempt, &self.node.claim.node);
+        let end = report.window.end;
+        let waited = after_drain::wait(self.context, self.target, self.node, report, end, self.stop.clone()).await;
+        record.after_drain = waited.durations;
+        record.drained(report, attempt.history, |at| attempt.ms_until(at));
+        let still_held = Failure::StillHeld { node: node.clone() };
+        if attempt.action.is_some() && waited.is_cut_off && attempt.leaves_time_after(&still_held) {
+            return Err(still_held);
+        }
+        let counts = Counts::of(&record.pods, &attempt.history.earlier);
+        if report.end == DrainEnd::TimeUp && attempt.is_cut_short() {
+            return Err(pods_lost(node, &counts));
+        }
+        record.step(StepName::Drained, attempt.invocation.clock.at(report.over_at));
+        match report.end {
+            DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck => {
+                lifecycle::complete(attempt, LifecycleResult::Continue, record).await?;
+            }
+            DrainEnd::TimeUp => lifecycle::complete(attempt, lifecycle::with_pods_left(attempt), record).await?,
+            DrainEnd::Stopped(StopReason::HookIsOver) => record.hook = HookStatus::AlreadyOver(None),
+            DrainEnd::Stopped(StopReason::GivenBack) => {}
+        }
+        self.outcome(report.end, counts, record)
+    }
+
+    /// Outcome of a drain that has ended.
+    fn outcome(&self, end: DrainEnd, counts: Counts, record: &Record) -> Result<DrainOutcome, Failure> {
+        let (attempt, claim) = (self.target.attempt, &self.node.claim);
+        let node = claim.node.clone();
+        match (end, &claim.how) {
+            (DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck, How::Joined { notice, event }) => {
+                Ok(DrainOutcome::Joined { node, notice: notice.clone(), event: event.clone() })
+            }
+            (DrainEnd::Empty, _) => Ok(DrainOutcome::Drained { node, counts }),
+            (DrainEnd::Silent, _) => Ok(DrainOutcome::Silent { node, counts }),
+            (DrainEnd::Stuck, _) => Ok(DrainOutcome::Stuck { node, counts }),
+            (DrainEnd::Stopped(StopReason::GivenBack), _) => Ok(DrainOutcome::GivenBack { node }),
+            (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
+                Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
+            }
+            (DrainEnd::TimeUp, _) if attempt.is_kept() => Err(kept(attempt, node, &counts, record)),
+            (DrainEnd::TimeUp, _) => Err(pods_lost(&node, &counts)),
+        }
+    }
+}
+
+fn pods_lost(node: &str, counts: &Counts) -> Failure {
+    Failure::PodsLost { node: node.to_owned(), lost: counts.lost, all: counts.lost + counts.moved }
 }
 
 /// Failure of a drain whose group keeps the instance with the pods that are left.
@@ -131,52 +209,16 @@ fn pods_left(record: &Record) -> Vec<String> {
     left
 }
 
-/// Ends a drain: records the fates of the pods and completes the lifecycle action.
-async fn let_go(
-    attempt: &Attempt<'_>,
-    claim: &Claim,
-    report: &DrainReport,
-    record: &mut Record,
-) -> Result<DrainOutcome, Failure> {
-    record.drained(report, attempt.history, |at| attempt.ms_until(at));
-    let counts = Counts::of(&record.pods, &attempt.history.earlier);
-    let node = claim.node.clone();
-    let lost = || Failure::PodsLost { node: node.clone(), lost: counts.lost, all: counts.lost + counts.moved };
-    if report.end == DrainEnd::TimeUp && attempt.is_cut_short() {
-        return Err(lost());
-    }
-    record.step(StepName::Drained, attempt.invocation.clock.at(report.over_at));
-    let result = match report.end {
-        DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck => Some(LifecycleResult::Continue),
-        DrainEnd::TimeUp => Some(lifecycle::with_pods_left(attempt)),
-        DrainEnd::Stopped(StopReason::HookIsOver) => {
-            record.hook = HookStatus::AlreadyOver(None);
-            None
+/// Waits for a reason to end the drain early.
+fn stop<'a>(attempt: &'a Attempt<'_>, node: &'a ClaimedNode) -> Shared<LocalBoxFuture<'a, StopReason>> {
+    let stop = async move {
+        tokio::select! {
+            biased;
+            () = attempt.wait_until_action_is_over() => StopReason::HookIsOver,
+            () = given_back(&node.client, &node.claim, attempt.notice) => StopReason::GivenBack,
         }
-        DrainEnd::Stopped(StopReason::GivenBack) => None,
     };
-    if let Some(result) = result {
-        lifecycle::complete(attempt, result, record).await?;
-    }
-    match (report.end, &claim.how) {
-        (DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck, How::Joined { notice, event }) => {
-            Ok(DrainOutcome::Joined { node, notice: notice.clone(), event: event.clone() })
-        }
-        (DrainEnd::Empty, _) => Ok(DrainOutcome::Drained { node, counts }),
-        (DrainEnd::Silent, _) => Ok(DrainOutcome::Silent { node, counts }),
-        (DrainEnd::Stuck, _) => Ok(DrainOutcome::Stuck { node, counts }),
-        (DrainEnd::Stopped(StopReason::GivenBack), _) => Ok(DrainOutcome::GivenBack { node }),
-        (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
-            Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
-        }
-        (DrainEnd::TimeUp, _) if attempt.is_kept() => Err(kept(attempt, node, &counts, record)),
-        (DrainEnd::TimeUp, _) => Err(lost()),
-    }
-}
-
-fn cannot_list(claim: &Claim, cluster: &ClusterName, error: ApiError) -> Failure {
-    let doing = format!("list the pods of node {}", claim.node);
-    Failure::Kubernetes { doing, cluster: cluster.clone(), error }
+    stop.boxed_local().shared()
 }
 
 /// Waits until the node is given back. Never ends if the instance goes in any case, or if another notice holds the claim.

@@ -85,8 +85,8 @@ pub(super) async fn give_back(
     let mut undo = Undo::default();
     let doing = format!("give back the node of instance {}", instance.id);
     let policy = RetryPolicy::Uncordon { end: deadlines.connect_by };
-    let first_try = context
-        .in_cluster(cluster, policy, &doing, async |client| uncordon(&client, instance, cause, &mut undo).await);
+    let first_try =
+        context.in_cluster(cluster, policy, &doing, async |client| uncordon(&client, instance, cause, &mut undo).await);
     let first_try = first_try.await.map_err(|failure| NotGivenBack::of(failure, cluster, undo.has_looked))?;
     let (mut node, mut why, ready_by) = match (first_try, deadlines.ready_by) {
         (UncordonResult::NotReadyYet { node, why }, Some(ready_by)) => (node, why, ready_by),
