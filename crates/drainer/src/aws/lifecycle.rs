@@ -1,6 +1,5 @@
 //! Lifecycle actions of Auto Scaling: heartbeats during the drain, completion after it.
 
-use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use aws_sdk_autoscaling::Client;
@@ -12,7 +11,7 @@ use spillway_core::hook_timeouts::HookTimeouts;
 use spillway_notice::{Hook, InstanceId};
 use spillway_settings::LifecycleResult;
 use spillway_startup::logs::chain;
-use tokio::sync::{Notify, OnceCell, watch};
+use tokio::sync::{OnceCell, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::aws::{self, CallError, retention};
@@ -33,14 +32,21 @@ pub(crate) struct LifecycleAction<'a> {
     instance: &'a InstanceId,
     /// Timeouts of the hook, once described.
     timeouts: OnceCell<HookTimeouts>,
-    held_at: RefCell<Vec<Instant>>,
-    /// Notified by [`Self::confirm_ours`].
-    ours: Notify,
+    progress: watch::Sender<Progress>,
+}
+
+/// Progress of an action in this invocation.
+#[derive(Debug, Default)]
+struct Progress {
+    state: ActionState,
+    /// Times of the heartbeats that held the action.
+    heartbeats: Vec<Instant>,
+    /// `true` after [`LifecycleAction::confirm_ours`], until a hold starts.
+    is_confirmed: bool,
     /// Last known retention: `true` if the group keeps the instance of an abandoned action.
-    is_kept: Cell<bool>,
-    state: watch::Sender<ActionState>,
-    /// `true` after a completion, tried or done, and after [`Self::wait_until_over`].
-    is_settled: Cell<bool>,
+    is_kept: bool,
+    /// `true` after a completion, tried or done, and after [`LifecycleAction::wait_until_over`].
+    is_settled: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +57,9 @@ pub(crate) enum Completion {
 }
 
 /// State of an action after the last heartbeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ActionState {
+    #[default]
     Unknown,
     /// The action waits; its timeout has just been restarted.
     Waiting,
@@ -67,11 +74,7 @@ impl<'a> LifecycleAction<'a> {
             hook,
             instance,
             timeouts: OnceCell::new(),
-            held_at: RefCell::default(),
-            ours: Notify::new(),
-            is_kept: Cell::new(is_kept),
-            state: watch::Sender::new(ActionState::Unknown),
-            is_settled: Cell::new(false),
+            progress: watch::Sender::new(Progress { is_kept, ..Progress::default() }),
         }
     }
 
@@ -98,7 +101,12 @@ impl<'a> LifecycleAction<'a> {
     /// Sends heartbeats until the action is over, starting at [`Self::confirm_ours`] or after [`UNHELD`].
     pub(crate) async fn hold(&self) {
         // No longer: much of the hook's timeout may have passed.
-        let (timeouts, _) = tokio::join!(self.timeouts(), timeout(UNHELD, self.ours.notified()));
+        let confirmed = async {
+            if timeout(UNHELD, self.wait_for(|progress| progress.is_confirmed)).await.is_ok() {
+                self.update(|progress| progress.is_confirmed = false);
+            }
+        };
+        let (timeouts, ()) = tokio::join!(self.timeouts(), confirmed);
         until_over(timeouts.heartbeat_interval(), || self.heartbeat()).await;
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
@@ -106,33 +114,33 @@ impl<'a> LifecycleAction<'a> {
     /// Reads the group's retention policy, with retries until `end`. On failure the last known retention stays.
     pub(crate) async fn look_up_retention(&self, end: Instant) {
         if let Some(is_kept) = retention::look_up(self.client, &self.hook.group, end).await {
-            self.is_kept.set(is_kept);
+            self.update(|progress| progress.is_kept = is_kept);
         }
     }
 
     /// Returns the last known retention.
     pub(crate) fn is_kept(&self) -> bool {
-        self.is_kept.get()
+        self.progress.borrow().is_kept
     }
 
     pub(crate) fn confirm_ours(&self) {
-        self.ours.notify_one();
+        self.update(|progress| progress.is_confirmed = true);
     }
 
     /// Ends when a heartbeat finds the action over.
     pub(crate) async fn wait_until_over(&self) {
-        let _ = self.state.subscribe().wait_for(|state| *state == ActionState::Over).await;
-        self.is_settled.set(true);
+        self.wait_for(|progress| progress.state == ActionState::Over).await;
+        self.update(|progress| progress.is_settled = true);
     }
 
     /// Returns `true` if the action needs no further completion.
     pub(crate) fn is_settled(&self) -> bool {
-        self.is_settled.get()
+        self.progress.borrow().is_settled
     }
 
     /// Ends after the first successful heartbeat, at the latest after [`FIRST_HEARTBEAT`].
     pub(crate) async fn wait_until_known(&self) {
-        let _ = timeout(FIRST_HEARTBEAT, self.state.subscribe().wait_for(|state| *state != ActionState::Unknown)).await;
+        let _ = timeout(FIRST_HEARTBEAT, self.wait_for(|progress| progress.state != ActionState::Unknown)).await;
     }
 
     /// Sends a heartbeat for a later invocation, which then has the whole timeout to begin. `None` if the heartbeat failed.
@@ -142,12 +150,12 @@ impl<'a> LifecycleAction<'a> {
 
     /// Completes the action, with retries until `end`: a waiting hook blocks its group.
     pub(crate) async fn complete(&self, result: LifecycleResult, end: Instant) -> Result<Completion, CallError> {
-        self.is_settled.set(true);
+        self.update(|progress| progress.is_settled = true);
         aws::until(COMPLETE, end, || self.try_complete(result)).await
     }
 
     pub(crate) fn held_at(&self) -> Vec<Instant> {
-        self.held_at.borrow().clone()
+        self.progress.borrow().heartbeats.clone()
     }
 
     async fn try_complete(&self, result: LifecycleResult) -> Result<Completion, CallError> {
@@ -181,18 +189,26 @@ impl<'a> LifecycleAction<'a> {
             .instance_id(self.instance.as_str())
             .set_lifecycle_action_token(self.hook.token.clone());
         match call.send().await {
-            Ok(_) => {
-                self.held_at.borrow_mut().push(Instant::now());
-                Ok(self.note(ActionState::Waiting))
-            }
+            Ok(_) => Ok(self.note(ActionState::Waiting)),
             Err(error) if error.as_service_error().is_some_and(is_over) => Ok(self.note(ActionState::Over)),
             Err(error) => Err(CallError::new(RECORD, error)),
         }
     }
 
     fn note(&self, state: ActionState) -> ActionState {
-        self.state.send_replace(state);
+        self.update(|progress| {
+            progress.state = state;
+            progress.heartbeats.extend((state == ActionState::Waiting).then(Instant::now));
+        });
         state
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Progress)) {
+        self.progress.send_modify(change);
+    }
+
+    async fn wait_for(&self, is_reached: impl FnMut(&Progress) -> bool) {
+        let _ = self.progress.subscribe().wait_for(is_reached).await;
     }
 }
 
