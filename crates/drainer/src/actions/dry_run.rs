@@ -28,21 +28,11 @@ pub(crate) async fn dry_run(
     if let Decision::Ignore(reason) = decision {
         return Ok(Outcome::Ignored(reason).into());
     }
-    let Target { attempt, instance, cluster, .. } = target;
+    let Target { attempt, cluster, .. } = target;
     let clock = attempt.invocation.clock;
     let window = attempt.window;
     let Some((client, node)) = find_node(context, target, window).await? else {
-        let no_node = Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() };
-        let outcome = match (decision, &attempt.notice.hook) {
-            (Decision::AwaitReady, _) => {
-                let id = &instance.id;
-                Outcome::WouldHave(format!("waited for the node of instance {id} and completed its launch hook"))
-            }
-            (Decision::Complete, _) => Outcome::WouldHave(COMPLETED_AT_ONCE.to_owned()),
-            (Decision::Undo, _) | (_, None) => Outcome::Ignored(no_node),
-            (_, Some(_)) => Outcome::WouldHave(format!("completed the lifecycle hook: {no_node}")),
-        };
-        return Ok(outcome.into());
+        return Ok(without_node(&decision, target).into());
     };
     if matches!(decision, Decision::Drain | Decision::Cordon | Decision::NodeClaim)
         && let Some(why) = target.claimant().barred_from(&node)
@@ -73,6 +63,21 @@ pub(crate) async fn dry_run(
     let waits = begins > clock.now();
     let would = if waits { format!("waited until {begins} and then {would}") } else { would };
     Ok(Outcome::WouldHave(would).into())
+}
+
+/// Describes the outcome for an instance without a node.
+fn without_node(decision: &Decision, target: &Target<'_>) -> Outcome {
+    let Target { attempt, instance, cluster, .. } = target;
+    let no_node = Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() };
+    match (decision, &attempt.notice.hook) {
+        (Decision::AwaitReady, _) => {
+            let id = &instance.id;
+            Outcome::WouldHave(format!("waited for the node of instance {id} and completed its launch hook"))
+        }
+        (Decision::Complete, _) => Outcome::WouldHave(COMPLETED_AT_ONCE.to_owned()),
+        (Decision::Undo, _) | (_, None) => Outcome::Ignored(no_node),
+        (_, Some(_)) => Outcome::WouldHave(format!("completed the lifecycle hook: {no_node}")),
+    }
 }
 
 /// Finds the target's node and a client of its cluster; `None` if the cluster has no such node. Retries until the window ends.
