@@ -111,13 +111,6 @@ class TheCommand(unittest.TestCase):
         self.assertEqual(document["parameters"], {"Taints": "nth", "Clusters": "prod", "DryRun": "true"})
         self.assertEqual((document["values"][0]["value"], document["values"][0]["verdict"]), ("taintNode: true", "same"))
 
-    def test_steps_name_tags_only_where_nth_has_them(self) -> None:
-        for sample, moves in (("queue", "group by group"), ("imds", "both act on each node")):
-            steps = self.run_it(str(SAMPLES / f"{sample}.yaml")).stdout.split("To change over")[1]
-            with self.subTest(sample=sample):
-                self.assertIn(moves, steps)
-                self.assertIn("uninstall NTH", steps)
-
     def test_steps_follow_the_order_of_the_guide(self) -> None:
         steps = self.run_it(str(SAMPLES / "queue.yaml")).stdout.split("To change over")[1]
         places = [

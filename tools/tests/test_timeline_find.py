@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import unittest
-from typing import Any
 
 from receipt_timeline.drain import drains_of
 from receipt_timeline.find import NoReceipt, receipts_in
@@ -28,42 +27,35 @@ LOG = [
 ]
 
 
+STREAM = "2026/11/21/[$LATEST]0d3c"
+PRETTY = [json.dumps(json.loads(line), indent=4) if line.startswith("{") else line for line in LOG]
+CSV = io.StringIO()
+csv.writer(CSV).writerows([("timestamp", "message"), *((1, line) for line in LOG)])
+# The log, `aws logs tail` in its three formats, filter-log-events, Logs Insights, and an export.
+FORMATS = {
+    "log": "\n".join(LOG),
+    "tail": "\n".join(f"2026-11-21T03:12:43.020000+00:00 {STREAM} {line}" for line in LOG),
+    "tail --format short": "\n".join(f"2026-11-21T03:12:43 {line}" for line in LOG),
+    "tail, pretty": "\n".join(f"2026-11-21T03:12:43.020000+00:00 {STREAM} \n{line}" for line in PRETTY),
+    "filter-log-events": json.dumps({"events": [{"timestamp": 1, "message": line, "logStreamName": STREAM} for line in LOG]}, indent=4),
+    "messages": json.dumps(LOG),
+    "insights": json.dumps({"results": [[{"field": "@message", "value": line}, {"field": "@ptr", "value": "C"}] for line in LOG]}),
+    "csv": CSV.getvalue(),
+}
+
+
 class Found(unittest.TestCase):
-    def in_(self, text: str, *wanted: dict[str, Any]) -> None:
-        self.assertEqual(receipts_in(text), list(wanted or (ONE, OTHER)))
-
-    def test_alone_as_a_line_or_printed_over_many(self) -> None:
-        self.in_(json.dumps(ONE), ONE)
-        self.in_(json.dumps(ONE, indent=2), ONE)
-
-    def test_in_the_log_as_it_is(self) -> None:
-        self.in_("\n".join(LOG))
-
-    def test_in_what_aws_logs_tail_prints_in_each_of_its_formats(self) -> None:
-        stream = "2026/11/21/[$LATEST]0d3c"
-        self.in_("\n".join(f"2026-11-21T03:12:43.020000+00:00 {stream} {line}" for line in LOG))
-        self.in_("\n".join(f"2026-11-21T03:12:43 {line}" for line in LOG))
-        pretty = [json.dumps(json.loads(line), indent=4) if line.startswith("{") else line for line in LOG]
-        self.in_("\n".join(f"2026-11-21T03:12:43.020000+00:00 {stream} \n{line}" for line in pretty))
-
-    def test_filter_log_events_answer_has_receipts(self) -> None:
-        events = [{"timestamp": 1, "message": line, "logStreamName": "2026/11/21/[$LATEST]0d3c"} for line in LOG]
-        self.in_(json.dumps({"events": events, "searchedLogStreams": []}, indent=4))
-        self.in_(json.dumps(LOG))
-
-    def test_in_the_results_of_a_logs_insights_query(self) -> None:
-        rows = [[{"field": "@message", "value": line}, {"field": "@ptr", "value": "C"}] for line in LOG]
-        self.in_(json.dumps({"results": rows, "status": "Complete"}))
-
-    def test_in_an_export_of_comma_separated_values(self) -> None:
-        text = io.StringIO()
-        csv.writer(text).writerows([("timestamp", "message"), *((1, line) for line in LOG)])
-        self.in_(text.getvalue())
+    def test_receipts_are_found_in_every_format(self) -> None:
+        for name, text in FORMATS.items():
+            with self.subTest(name):
+                self.assertEqual(receipts_in(text), [ONE, OTHER])
+        for alone in (json.dumps(ONE), json.dumps(ONE, indent=2)):
+            self.assertEqual(receipts_in(alone), [ONE])
 
     def test_receipt_twice_in_the_input_is_one(self) -> None:
         answer = {name: value for name, value in ONE.items() if name not in ("timestamp", "level", "message")}
-        self.in_(json.dumps(answer) + json.dumps(ONE) + json.dumps(ONE), ONE)
-        self.in_(json.dumps(answer), answer)
+        self.assertEqual(receipts_in(json.dumps(answer) + json.dumps(ONE) + json.dumps(ONE)), [ONE])
+        self.assertEqual(receipts_in(json.dumps(answer)), [answer])
 
 
 class InSeveralLines(unittest.TestCase):
