@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from cli import Failed, stack
+from cli import Failed, counted, stack
 from cli import options as common
 from cli.aws import Aws
 from cli.stack import Stack
@@ -33,6 +33,8 @@ def run(options: argparse.Namespace) -> int:
     wanted = Wanted(tuple(options.cluster or ()), options.tag, options.all)
     found = clusters.find(aws, deployed, wanted)
     remarks = clusters.remarks(wanted, found, deployed)
+    if sys.stderr.isatty():
+        print(f"reading {counted(len(found), 'cluster')} …", file=sys.stderr)
     groups = [Group.of(one) for one in aws.call("autoscaling", "describe-auto-scaling-groups")["AutoScalingGroups"]]
 
     def one(cluster: clusters.Cluster, plan: bool) -> Result:
