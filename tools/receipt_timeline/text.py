@@ -31,8 +31,7 @@ def _text_of(drain: Drain, whole: bool) -> str:
         lines.append(f"  ! {drain.missing}")
     if drain.dry_run:
         lines.append("  a dry run: nothing was changed")
-    if whole:
-        lines += [f"  {name:<9} {value}" for name, value in _facts(drain) if value]
+    lines += [f"  {name:<9} {value}" for name, value in _facts(drain) if value and (whole or name == "error")]
     pods = [pod for group in groups(drain) for pod in group.pods if whole or pod.fate in WORST]
     width = max((len(pod.name) for pod in pods), default=0)
     return "\n".join([*lines, *(_pod(pod, width) for pod in pods)])

@@ -78,6 +78,9 @@ class FromAFile(Shown):
     def test_failed_drains_are_chosen(self) -> None:
         done = self.show(*self.log(*receipts.storm(30)), "--failed")
         self.assertEqual((done.returncode, done.stdout.count("failed: "), done.stdout.count("drained: ")), (0, done.stdout.count("failed: "), 0))
+        failed = {**receipts.lost(), "error": "PodsLost"}
+        for documents in ([failed], [failed, {**failed, "instance": "i-0f"}]):
+            self.assertIn("error     PodsLost (spillway doctor --explain PodsLost)", self.show(*self.log(*documents), "--failed").stdout)
         none = self.show(*self.log(receipts.drained()), "--failed")
         self.assertEqual((none.returncode, none.stderr), (1, "spillway show: no drain failed\n"))
 
