@@ -130,14 +130,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_are_those_of_the_three_variables() {
+    async fn variables_set_credentials_region_and_fips() {
         for (token, expected) in [("session", Some("session")), ("", None), (" ", None)] {
             let configuration = configured(&[("AWS_SESSION_TOKEN", token), ("SPILLWAY_STACK", "s")]).unwrap();
             let credentials = configuration.credentials_provider().unwrap().provide_credentials().await.unwrap();
             let keys = (credentials.access_key_id(), credentials.secret_access_key(), credentials.session_token());
             assert_eq!(keys, ("ASIA1", "secret", expected));
             assert_eq!(configuration.region().map(AsRef::as_ref), Some("eu-west-1"));
+            assert_eq!(configuration.use_fips(), Some(false));
         }
+        assert_eq!(configured(&[("AWS_USE_FIPS_ENDPOINT", "true")]).unwrap().use_fips(), Some(true));
     }
 
     #[test]
@@ -164,11 +166,5 @@ mod tests {
         assert_eq!(endpoint(&both, "Elastic Load Balancing v2").as_deref(), Some("https://elb.internal"));
         assert_eq!(endpoint(&both, "EC2").as_deref(), Some("http://bed"));
         assert!(!format!("{:?}", configured(&[("AWS_SESSION_TOKEN", "session")]).unwrap()).contains("session"));
-    }
-
-    #[test]
-    fn fips_endpoints_are_used_if_the_variable_says_so() {
-        assert_eq!(configured(&[("AWS_USE_FIPS_ENDPOINT", "true")]).unwrap().use_fips(), Some(true));
-        assert_eq!(configured(&[]).unwrap().use_fips(), Some(false));
     }
 }

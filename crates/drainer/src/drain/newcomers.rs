@@ -120,8 +120,8 @@ mod tests {
         let (client, claim) = (client(&context).await, claim("e-1"));
         let mut newcomers = Newcomers::new(&client, &claim, Instant::now() + Duration::from_mins(1));
         for name in ["a", "b", "a"] {
-            let seen = Change::Applied(serde_json::from_value(pod(name)).unwrap());
-            assert!(newcomers.hold(seen, |_| false).is_none(), "it waits");
+            let change = Change::Applied(serde_json::from_value(pod(name)).unwrap());
+            assert!(newcomers.hold(change, |_| false).is_none(), "it waits");
         }
         let came = newcomers.next().await;
         assert!(!came.is_cordoned_again);

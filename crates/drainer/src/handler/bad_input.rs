@@ -1,11 +1,13 @@
 //! Bad input: its error type or result, only the listed calls, and a drain by the next notice.
 
+use std::iter;
+
 use serde_json::{Value, json};
 
 use super::tests::{OURS, event, handled, spot};
 use crate::receipt::Ending::{self, Continued, Done, Drained, Ignored};
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, pod, status, watched};
-use crate::test_support::aws::{described, instances, invoked, put_event};
+use crate::test_support::aws::{described, instances, invoked, not_scheduled, put_event};
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
 
@@ -91,6 +93,9 @@ fn tags_and_names() -> Vec<Row> {
         let name = format!("<privateDnsName>{name}</privateDnsName>");
         vec![call("DescribeInstances").says(200, instances(&format!("<item>{id}{state}{name}{tag}</item>")))]
     };
+    let unscheduled = ["TANCE_RETIREMENT_SCHEDULED_90353408594353983", "RETIREMENT_SCHEDULED_90353408594353983.again"];
+    let found = ["found-stop-19691231T23", "found-stop-19700101T00", "found-stop-19700101T01"];
+    let unscheduled = unscheduled.iter().chain(&found).map(|name| not_scheduled(&format!("{NODE}.{name}")));
     let on_node = |path: &str| call(format!("GET {path}")).says(200, node());
     vec![
         Row {
@@ -106,7 +111,7 @@ fn tags_and_names() -> Vec<Row> {
         Row { settings: &[("SPILLWAY_CLUSTERS", "")], ..drained("empty Clusters", &[], vec![pods_watch(&[])]) },
         Row {
             settings: &[("SPILLWAY_DRAIN_ON", "spot"), ("SPILLWAY_CORDON_ON", "maintenance")],
-            aws: vec![described("running", &odd_group)],
+            aws: iter::once(described("running", &odd_group)).chain(unscheduled).collect(),
             api: vec![on_node(NODE_PATH), claim().with(r"a\\u0026b\\u003cc\\u003e\\u2028d").says(200, node())],
             ..no_call("group with & < > U+2028", maintenance([NODE.to_owned()].into_iter()), Ok(Done), "")
         },

@@ -19,8 +19,8 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 pub enum ApiError {
     #[error("the API server answered {}", describe(.0))]
     Refused(Box<Status>),
-    /// It answered no each time, because something had changed in between.
-    #[error("it changed each time: the API server answered {}", describe(.0))]
+    /// A test or resource version failed in every attempt.
+    #[error("the object changed during each attempt: the API server answered {}", describe(.0))]
     Contended(Box<Status>),
     /// The connection failed: the known endpoint may be out of date.
     #[error("cannot connect to the API server")]

@@ -308,19 +308,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn watch_has_a_timeout_of_240_s() {
-        let begins = call("GET /api/v1/nodes").with("watch=true").with("timeoutSeconds=240").streams(&[]);
-        let context = TestContext::new(&[], [begins], []);
-        let selection = Selection::<Node> { api: Api::all(client(&context).await), field_selector: None };
-        let begun = selection.watch(Some("7".to_owned())).next().await;
-        assert!(matches!(begun, WatchEvent::Begun), "{begun:?}");
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn watch_that_begins_late_continues_without_a_list() {
-        let late = || call("GET /api/v1/nodes").with("watch=true").with("resourceVersion=7");
-        let goes_on = late().streams(&[]);
-        let (context, began) = (TestContext::new(&[], [late(), goes_on], []), Instant::now());
+        let watch =
+            || call("GET /api/v1/nodes").with("watch=true").with("resourceVersion=7").with("timeoutSeconds=240");
+        let (context, began) = (TestContext::new(&[], [watch(), watch().streams(&[])], []), Instant::now());
         let selection = Selection::<Node> { api: Api::all(client(&context).await), field_selector: None };
         let mut watch = selection.watch(Some("7".to_owned()));
         let event = watch.next().await;
@@ -344,19 +335,15 @@ mod tests {
     }
 
     #[test]
-    fn watch_that_ended_in_a_burst_is_renewed_after_300_ms() {
+    fn watch_is_renewed_at_once_or_300_ms_after_a_burst() {
         let mut backoff = Backoff::new();
         let pauses = [(); 4].map(|()| pause_after(&WatchEnd::Renew, SOON, &mut backoff).as_millis());
         assert_eq!(pauses, [300, 300, 400, 800]);
-    }
-
-    #[test]
-    fn healthy_or_expired_watch_is_renewed_at_once() {
         let mut backoff = Backoff::new();
-        let lost = pause_after(&WatchEnd::Expired, SOON, &mut backoff);
+        let expired = pause_after(&WatchEnd::Expired, SOON, &mut backoff);
         pause_after(&WatchEnd::Renew, SOON, &mut backoff);
         assert_eq!(pause_after(&WatchEnd::Renew, Duration::from_millis(4_900), &mut backoff).as_millis(), 400);
-        let lasted = pause_after(&WatchEnd::Renew, Duration::from_secs(5), &mut backoff);
-        assert_eq!([lost, lasted], [Backoff::new().next_pause(); 2]);
+        let healthy = pause_after(&WatchEnd::Renew, Duration::from_secs(5), &mut backoff);
+        assert_eq!([expired, healthy], [Backoff::new().next_pause(); 2]);
     }
 }

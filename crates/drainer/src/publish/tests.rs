@@ -14,10 +14,10 @@ use spillway_core::drain::pod::{PodState, RequestedBy, Tracked, Unconfirmed};
 use spillway_core::drain::report::{DrainEnd, DrainReport};
 use spillway_core::drain::request::Method;
 use spillway_core::drain::tier::Tier;
-use spillway_core::instance::{Instance, InstanceState};
+use spillway_core::instance::Instance;
 use spillway_core::outcome::{DrainOutcome, Outcome, not_yet};
 use spillway_notice::continued::{Earlier, History};
-use spillway_notice::{Deadline, Home, Hook, InstanceId, Kind, Notice};
+use spillway_notice::{Deadline, Home, Kind, Notice};
 use spillway_settings::LifecycleResult;
 
 use super::document::begun;
@@ -25,6 +25,7 @@ use super::*;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Ended, Ending, Fate, StepName, Subject};
+use crate::test_support;
 
 fn notice_time() -> Timestamp {
     "2026-11-21T03:12:00Z".parse().unwrap()
@@ -67,33 +68,18 @@ pub(super) fn drain_report(pods: BTreeMap<PodUid, Tracked>, end: DrainEnd) -> Dr
 }
 
 fn invocation() -> Invocation {
-    let home = Home { account: "123456789012".to_owned(), region: "us-east-1".to_owned() };
     let mut invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(notice_time()));
-    invocation.home = home;
+    invocation.home = Home { account: "123456789012".to_owned(), region: "us-east-1".to_owned() };
     invocation
 }
 
 /// Notice whose drain lost a pod, and its record with a pod for each fate.
 pub(super) fn story() -> (Notice, Record) {
-    let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
-    let notice = Notice {
-        event_id: "e-1".to_owned(),
-        kind: Kind::Terminate,
-        instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
-        zone: None,
-        time: notice_time(),
-        deadline: Deadline::HeldByHook,
-        hook: Some(hook),
-        maintenance: None,
-    };
-    let instance = Instance {
-        id: notice.instance.clone(),
-        zone: "us-east-1a".to_owned(),
-        private_dns_name: None,
-        state: InstanceState::Up,
-        type_name: Some("m7g.large".to_owned()),
-        tags: [("aws:autoscaling:groupName".to_owned(), "workers".to_owned())].into(),
-    };
+    let notice = test_support::notice(Kind::Terminate, Deadline::HeldByHook);
+    let notice = Notice { time: notice_time(), hook: Some(test_support::hook("drain")), ..notice };
+    let type_name = Some("m7g.large".to_owned());
+    let tags = [("aws:autoscaling:groupName".to_owned(), "workers".to_owned())].into();
+    let instance = Instance { type_name, tags, ..test_support::instance() };
     let clamped = Grace::Clamped(Duration::from_secs(7));
     let web = Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
     let (held_uid, mut held) = pod("held", PodState::Waits { due: None }, None);
@@ -146,9 +132,12 @@ pub(super) fn receipt_of((notice, record): &(Notice, Record), ended: Ended<'_>) 
 /// Receipt of the notice in progress.
 pub(super) fn receipt() -> Publication {
     let (notice, record) = story();
-    let begun =
-        Publication::begun(&invocation(), Subject::One { notice: &notice, earlier: &[] }, &record, String::new());
-    with_fixed_version(begun)
+    begun_receipt(&notice, &record, String::new())
+}
+
+fn begun_receipt(notice: &Notice, record: &Record, reason: String) -> Publication {
+    let subject = Subject::One { notice, earlier: &[] };
+    with_fixed_version(Publication::begun(&invocation(), subject, record, reason))
 }
 
 /// Fixes the release, so that snapshots outlast it.
@@ -213,8 +202,7 @@ async fn the_event_of_a_drain_that_has_begun() {
     record.pods.clear();
     record.steps.truncate(3);
     let reason = not_yet("ip-10-0-0-1.ec2.internal", Kind::Terminate);
-    let so_far = Publication::begun(&invocation(), Subject::One { notice: &notice, earlier: &[] }, &record, reason);
-    let so_far = with_fixed_version(so_far);
+    let so_far = begun_receipt(&notice, &record, reason);
     insta::assert_snapshot!(begun(&so_far, &[name_of("web-0"), name_of("web-1")], after(560)));
 }
 

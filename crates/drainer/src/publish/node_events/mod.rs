@@ -55,7 +55,7 @@ enum EventSeverity {
 
 /// Drain in a receipt.
 #[derive(Debug, Clone, Copy)]
-struct Drain<'a> {
+struct ReceiptDrain<'a> {
     publication: &'a Publication,
     receipt: &'a Receipt,
     node: &'a str,
@@ -64,7 +64,7 @@ struct Drain<'a> {
     noticed: Timestamp,
 }
 
-impl<'a> Drain<'a> {
+impl<'a> ReceiptDrain<'a> {
     /// Returns `None` without a claimed node, and in a dry run.
     fn of(publication: &'a Publication) -> Option<Self> {
         let receipt = &publication.receipt;
@@ -133,13 +133,13 @@ pub(super) async fn publish_end(
 
 /// Events of a begun drain.
 fn begun(so_far: &Publication, pods: usize, now: Timestamp) -> Vec<Event> {
-    let Some(drain) = Drain::of(so_far) else { return Vec::new() };
+    let Some(drain) = ReceiptDrain::of(so_far) else { return Vec::new() };
     drain.events(vec![reasons::begun(&drain, pods)], now)
 }
 
 /// Events of a blockage: of the node, then of its pods.
 fn blocked(blockage: &Blockage, now: Timestamp) -> Vec<Event> {
-    let Some(drain) = Drain::of(&blockage.publication) else { return Vec::new() };
+    let Some(drain) = ReceiptDrain::of(&blockage.publication) else { return Vec::new() };
     let of_pods = blockage.pods.iter().take(MOST_BLOCKED).map(|pod| reasons::blocked_pod(&drain, pod, blockage.turn));
     let drafts = std::iter::once(reasons::blocked(&drain, blockage.turn)).chain(of_pods).collect();
     drain.events(drafts, now)
@@ -147,7 +147,7 @@ fn blocked(blockage: &Blockage, now: Timestamp) -> Vec<Event> {
 
 /// Events of an ended drain: of the node, then of its pods, warnings first.
 fn ended(publication: &Publication, now: Timestamp) -> Vec<Event> {
-    let Some(drain) = Drain::of(publication) else { return Vec::new() };
+    let Some(drain) = ReceiptDrain::of(publication) else { return Vec::new() };
     // After a join the claim's holder publishes the pods.
     let pods = drain.receipt.records().filter(|_| drain.receipt.ending != Some(Ending::Joined));
     let mut of_pods: Vec<_> = pods.filter_map(|pod| reasons::pod(&drain, pod)).collect();

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
-use super::{About, Drain, EventDraft, EventSeverity};
+use super::{About, EventDraft, EventSeverity, ReceiptDrain};
 
 /// Namespace for events of cluster-scoped objects, by rule of the API server.
 const NAMESPACE_OF_NODES: &str = "default";
@@ -19,7 +19,7 @@ const PODS: &str = "spillway/pods";
 const LONGEST_NAME: usize = 230;
 
 /// Builds an event. `now` and `number` make its name unique.
-pub(super) fn event(draft: EventDraft<'_>, drain: &Drain<'_>, now: Timestamp, number: i128) -> Event {
+pub(super) fn event(draft: EventDraft<'_>, drain: &ReceiptDrain<'_>, now: Timestamp, number: i128) -> Event {
     let EventDraft { about, severity, reason, note, at, pods } = draft;
     let (regarding, related) = match about {
         About::Node => (node(drain.node), None),

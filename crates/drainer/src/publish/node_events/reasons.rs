@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use spillway_core::drain::pod::RequestedBy;
 use spillway_notice::continued::PublishedBlockage;
 
-use super::{About, Drain, EventDraft, EventSeverity};
+use super::{About, EventDraft, EventSeverity, ReceiptDrain};
 use crate::receipt::{Ending, Fate, PodRecord, StepName};
 
 /// Event of a begun drain, on the node.
-pub(super) fn begun<'a>(drain: &Drain<'_>, pods: usize) -> EventDraft<'a> {
-    let Drain { receipt, instance, kind, .. } = drain;
+pub(super) fn begun<'a>(drain: &ReceiptDrain<'_>, pods: usize) -> EventDraft<'a> {
+    let ReceiptDrain { receipt, instance, kind, .. } = drain;
     let until = match (receipt.notice.deadline, &receipt.hook) {
         (Some(deadline), _) => format!("goes at {deadline}"),
         (None, Some(hook)) => format!("waits for the lifecycle hook {} of group {}", hook.name, hook.group),
@@ -23,7 +23,7 @@ pub(super) fn begun<'a>(drain: &Drain<'_>, pods: usize) -> EventDraft<'a> {
 }
 
 /// Event of a blockage, on the node.
-pub(super) fn blocked<'a>(drain: &Drain<'_>, turn: PublishedBlockage) -> EventDraft<'a> {
+pub(super) fn blocked<'a>(drain: &ReceiptDrain<'_>, turn: PublishedBlockage) -> EventDraft<'a> {
     let (severity, reason) = match turn {
         PublishedBlockage::Begun => (EventSeverity::Warning, "DrainBlocked"),
         PublishedBlockage::Over => (EventSeverity::Normal, "DrainUnblocked"),
@@ -33,7 +33,7 @@ pub(super) fn blocked<'a>(drain: &Drain<'_>, turn: PublishedBlockage) -> EventDr
 }
 
 /// Event of a blockage, on a pod.
-pub(super) fn blocked_pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord, turn: PublishedBlockage) -> EventDraft<'a> {
+pub(super) fn blocked_pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord, turn: PublishedBlockage) -> EventDraft<'a> {
     let (severity, reason, what) = match turn {
         PublishedBlockage::Begun => (EventSeverity::Warning, "Blocked", pod.why()),
         PublishedBlockage::Over => (EventSeverity::Normal, "Unblocked", "nothing blocks it any more"),
@@ -43,7 +43,7 @@ pub(super) fn blocked_pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord, turn: Publi
 }
 
 /// Event of an ended drain, on the node.
-pub(super) fn ended<'a>(drain: &Drain<'_>) -> Option<EventDraft<'a>> {
+pub(super) fn ended<'a>(drain: &ReceiptDrain<'_>) -> Option<EventDraft<'a>> {
     let (severity, reason) = match drain.receipt.ending {
         Some(Ending::Drained) => (EventSeverity::Normal, "Drained"),
         Some(Ending::Continued) => (EventSeverity::Normal, "DrainContinues"),
@@ -66,7 +66,7 @@ pub(super) fn ended<'a>(drain: &Drain<'_>) -> Option<EventDraft<'a>> {
 }
 
 /// Event of an ended drain, on a pod that was requested to leave or is lost.
-pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<EventDraft<'a>> {
+pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<EventDraft<'a>> {
     let followed = drain.publication.followed(pod);
     let (severity, reason, what) = match pod.fate {
         Fate::Lost => {
