@@ -252,7 +252,13 @@ class TheParameters(unittest.TestCase):
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
         self.assertEqual(len(rows), len({variable for _, variable, _ in rows}), "each has one row")
         told = {name: value for function in FUNCTIONS for name, value in variables(function).items()}
-        template_sets = {"SPILLWAY_ANNOUNCEMENTS", "SPILLWAY_SCHEDULES", "SPILLWAY_STACK", "SPILLWAY_QUEUE_ARN"}
+        template_sets = {
+            "SPILLWAY_ANNOUNCEMENTS",
+            "SPILLWAY_LOG_GROUP",
+            "SPILLWAY_QUEUE_ARN",
+            "SPILLWAY_SCHEDULES",
+            "SPILLWAY_STACK",
+        }
         settings = {name for name in told if name.startswith("SPILLWAY_")} - template_sets
         self.assertEqual({variable for _, variable, _ in rows}, settings)
         for name, variable, words in rows:

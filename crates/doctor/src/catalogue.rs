@@ -1,8 +1,8 @@
-//! Every check and every finding that a report may have, by its id. `docs/doctor.md` says what each asks or means.
+//! Ids of all checks and findings. `docs/doctor.md` explains them.
 
 use serde::Serialize;
 
-/// What is looked at.
+/// Id of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -25,7 +25,7 @@ pub(crate) enum CheckId {
     Nodes,
 }
 
-/// What may be wrong.
+/// Id of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_each_check_and_each_finding() {
+    fn page_lists_each_check_and_finding() {
         is_documented::<CheckId>("| check | what it asks |");
         is_documented::<FindingId>("| finding | what it means |");
     }

@@ -1,4 +1,4 @@
-//! Which clusters are looked at: the one that was asked about, those of the settings, or all that EKS names.
+//! The checked clusters: the requested one, those of the settings, or all of EKS.
 
 use spillway_core::cluster::ClusterName;
 use spillway_drainer::Context;
@@ -6,10 +6,10 @@ use spillway_drainer::aws::{self, CallError};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, PUT_BACK, Severity, counted, quoted};
+use crate::report::{Check, Finding, REVERT_DRIFT, Severity, counted, quoted};
 use crate::request::SelfTestRequest;
+use crate::retry_end;
 
 const ID: CheckId = CheckId::Clusters;
 const LIST: &str = "eks:ListClusters";
@@ -20,35 +20,35 @@ pub(crate) async fn look(
     region: &str,
     end: Instant,
 ) -> (Vec<ClusterName>, Check) {
-    let named = |clusters: Vec<ClusterName>, by: &str, findings: Vec<Finding>| {
-        let check = Check::made(ID, format!("{}, {by}", names(&clusters)), findings);
+    let named = |clusters: Vec<ClusterName>, source: &str, findings: Vec<Finding>| {
+        let check = Check::made(ID, format!("{} ({source})", names(&clusters)), findings);
         (clusters, check)
     };
     if let Some(cluster) = &request.cluster {
-        return named(vec![cluster.clone()], "the cluster that was asked about", Vec::new());
+        return named(vec![cluster.clone()], "requested", Vec::new());
     }
-    let listed = aws::until(LIST, asked_until(end), || list(context)).await;
+    let listed = aws::until(LIST, retry_end(end), || list(context)).await;
     let chosen: Vec<_> = context.settings.clusters.iter().map(ClusterName::new).collect();
     if !chosen.is_empty() {
         let finding = match &listed {
             Ok(there) => not_named(there, &chosen, &context.settings.stack, region),
             Err(error) => Some(unknown(&chain(error))),
         };
-        return named(chosen, "as Clusters says", finding.into_iter().collect());
+        return named(chosen, "parameter Clusters", finding.into_iter().collect());
     }
     match listed {
         Ok(clusters) if clusters.is_empty() => {
-            let what = "EKS has no cluster in this Region: there is nothing to drain";
+            let what = "EKS has no cluster in this Region: no notice can be handled";
             let to_do = "deploy Spillway in the Region of your clusters";
             (
                 Vec::new(),
                 Check::made(ID, what, vec![Finding::new(FindingId::NoClusters, Severity::Warn, "EKS", what, to_do)]),
             )
         }
-        Ok(clusters) => named(clusters, "all that EKS has in this Region", Vec::new()),
+        Ok(clusters) => named(clusters, "all EKS clusters of this Region", Vec::new()),
         Err(error) => {
             let finding = unknown(&chain(&error));
-            (Vec::new(), Check::made(ID, "cannot find out which clusters there are", vec![finding]))
+            (Vec::new(), Check::made(ID, "cannot list the EKS clusters", vec![finding]))
         }
     }
 }
@@ -58,16 +58,15 @@ fn names(clusters: &[ClusterName]) -> String {
 }
 
 fn unknown(error: &str) -> Finding {
-    let what = format!("cannot find out which clusters there are: {error}");
-    Finding::new(FindingId::ClustersUnknown, Severity::Unknown, LIST, what, PUT_BACK)
+    let what = format!("cannot list the EKS clusters: {error}");
+    Finding::new(FindingId::ClustersUnknown, Severity::Unknown, LIST, what, REVERT_DRIFT)
 }
 
-/// The clusters that the setting does not name: one that was made since may be missing there. No warning, because to name some
-/// is how the others are left alone.
+/// Finds clusters that the setting does not name. Not a warning: they may be left out on purpose.
 fn not_named(there: &[ClusterName], chosen: &[ClusterName], stack: &str, region: &str) -> Option<Finding> {
     let left: Vec<_> = there.iter().filter(|cluster| !chosen.contains(cluster)).cloned().collect();
-    let what = format!("Clusters does not name {}: notices of their nodes are ignored", names(&left));
-    let to_do = "if Spillway is to drain their nodes, add them to the parameter Clusters, and let the function in";
+    let what = format!("the parameter Clusters does not name {}: notices of their nodes are ignored", names(&left));
+    let to_do = "to drain their nodes, add them to the parameter Clusters and enroll them";
     let object = counted(left.len(), "EKS cluster");
     let each: Vec<_> = left.iter().map(|cluster| quoted(cluster.as_str())).collect();
     let of_stack = if stack.is_empty() { String::new() } else { format!(" --stack {}", quoted(stack)) };
@@ -85,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_that_the_setting_does_not_name_are_listed_with_the_command_that_enrolls_them() {
+    fn unnamed_clusters_are_found_with_the_enroll_command() {
         let clusters = |names: &[&str]| names.iter().copied().map(ClusterName::new).collect::<Vec<_>>();
         let found =
             |chosen: &[&str]| not_named(&clusters(&["a", "b", "c"]), &clusters(chosen), "spillway", "us-east-1");

@@ -1,35 +1,34 @@
-//! Whether Lambda may run as many drains at once as there are nodes to drain: each takes one of the account's concurrent
-//! executions for its whole length.
+//! Checks Lambda's concurrency limit: each drain takes one of the account's concurrent executions.
 
 use spillway_drainer::aws::{self, CallError, Itself};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
 use crate::report::{Check, Finding, Severity, counted};
+use crate::retry_end;
 
 const ID: CheckId = CheckId::Concurrency;
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
-/// What accounts have that are not new (Lambda's quota L-B99A9384): who asks for more than they have gets no less.
+/// Default of Lambda's quota L-B99A9384 in accounts that are not new, and least value of a request.
 const USUAL: usize = 1000;
-/// Fewest free executions: below, a few blocked hooks leave none for a spot notice. A new account has 10.
+/// Fewest free executions. Below, a few blocked hooks leave none for a spot notice. A new account has 10.
 const LEAST: usize = 50;
 
-/// How many invocations may run at once. Asked until `end`.
+/// Reads the concurrency limit of the account. Retries until `end`.
 pub(crate) async fn limit(itself: &Itself, end: Instant) -> Result<u64, CallError> {
-    aws::until(ACCOUNT_SETTINGS, asked_until(end), || itself.concurrency_limit()).await
+    aws::until(ACCOUNT_SETTINGS, retry_end(end), || itself.concurrency_limit()).await
 }
 
-/// The check, where so many nodes are Spillway's to drain in all clusters that could be looked at.
+/// Compares the limit with the number of nodes that Spillway drains.
 pub(crate) fn look(limit: &Result<u64, CallError>, nodes: usize) -> Check {
     let limit = match limit {
         Ok(limit) => usize::try_from(*limit).unwrap_or(usize::MAX),
         Err(error) => return unknown(error),
     };
     let what = format!(
-        "Lambda runs {} at once for this account, and {} are Spillway's to drain",
-        counted(limit, "invocation"),
+        "the account has {}, and Spillway drains {}",
+        counted(limit, "concurrent execution"),
         counted(nodes, "node")
     );
     let finding = match limit {
@@ -41,33 +40,32 @@ pub(crate) fn look(limit: &Result<u64, CallError>, nodes: usize) -> Check {
 }
 
 fn unknown(error: &CallError) -> Check {
-    let what = format!("nobody knows how many drains may run at once: {}", chain(error));
-    let to_do =
-        "look at the limit yourself: docs/install.md has the command; give the role the right if that was denied";
+    let what = format!("cannot be read, so that the number of simultaneous drains is unknown: {}", chain(error));
+    let to_do = "read the limit by the command in docs/install.md; give the role the right if it is denied";
     let finding = Finding::new(FindingId::ConcurrencyUnknown, Severity::Unknown, ACCOUNT_SETTINGS, what, to_do);
-    Check::made(ID, "Lambda did not tell its limit", vec![finding])
+    Check::made(ID, "the concurrency limit is unknown", vec![finding])
 }
 
-/// Finding of an account in which blocked hooks alone can use up all executions.
+/// Finding of an account in which blocked hooks can use up all executions.
 fn too_few_for_hooks(limit: usize, nodes: usize) -> Finding {
     let what = format!(
-        "Lambda's quota L-B99A9384 leaves {limit} free, fewer than {LEAST}: each drain of a lifecycle hook takes one until its last \
-         pod has gone, and beside {limit} blocked hooks a spot notice finds none in its two minutes"
+        "are too few: Lambda's quota L-B99A9384 leaves {limit}, fewer than {LEAST}. Each drain for a lifecycle hook takes one until \
+         its last pod has gone, and beside {limit} blocked hooks a spot notice gets none in its two minutes"
     );
     low(Severity::Fail, what, nodes)
 }
 
 fn too_few(limit: usize, nodes: usize) -> Finding {
     let what = format!(
-        "Lambda runs {limit} at once, of all functions, and {nodes} nodes are Spillway's to drain: if more of them go together, \
-         the last notices wait for a free slot, past their two minutes"
+        "are {limit} for all functions, but Spillway drains {nodes} nodes: if more of them end together, the last notices wait for \
+         a free execution, past their two minutes"
     );
     low(Severity::Warn, what, nodes)
 }
 
 fn low(severity: Severity, what: String, nodes: usize) -> Finding {
     let wanted = nodes.max(USUAL);
-    let to_do = "ask for at least as many as nodes may go at once, and what your other functions need";
+    let to_do = "request one execution for each node that may end at the same time, and those of your other functions";
     let command = format!(
         "aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value {wanted}"
     );
@@ -80,29 +78,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_that_lambda_could_not_drain_all_at_once_are_told_with_what_to_ask_for() {
+    fn more_nodes_than_executions_are_a_warning() {
         assert_eq!(look(&Ok(60), 60).findings, []);
         let check = look(&Ok(60), 61);
         let [finding] = &check.findings[..] else { panic!("{check:?}") };
         assert_eq!(finding.severity, Severity::Warn);
-        assert!(finding.what.contains("runs 60 at once, of all functions, and 61 nodes"), "{finding:?}");
-        let asks_for =
+        assert!(finding.what.contains("60 for all functions, but Spillway drains 61 nodes"), "{finding:?}");
+        let requested =
             |nodes| look(&Ok(60), nodes).findings[0].command.clone().unwrap().rsplit(' ').next().map(str::to_owned);
-        assert_eq!(asks_for(61).as_deref(), Some("1000"), "no less than what accounts usually have");
-        assert_eq!(asks_for(2400).as_deref(), Some("2400"));
+        assert_eq!(requested(61).as_deref(), Some("1000"), "the default of most accounts");
+        assert_eq!(requested(2400).as_deref(), Some("2400"));
     }
 
     #[test]
-    fn fewer_than_fifty_free_executions_fail() {
+    fn fewer_than_fifty_executions_fail_and_no_answer_is_unknown() {
         assert_eq!(look(&Ok(50), 0).findings, []);
         let check = look(&Ok(49), 0);
         let [finding] = &check.findings[..] else { panic!("{check:?}") };
         assert_eq!(finding.severity, Severity::Fail);
         assert!(finding.what.contains("quota L-B99A9384") && finding.what.contains("blocked hooks"), "{finding:?}");
-    }
-
-    #[test]
-    fn a_limit_that_is_not_told_is_unknown() {
         let check = look(&Err(CallError::unanswered(ACCOUNT_SETTINGS, "the time was up")), 48);
         assert_eq!(check.findings[0].id, FindingId::ConcurrencyUnknown);
     }

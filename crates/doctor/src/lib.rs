@@ -1,16 +1,13 @@
-//! The self-test, whose public name is the doctor: would the next notice be handled? Looks at all
-//! that a drain needs, and touches nothing.
+//! The self-test, publicly the doctor: checks in advance that the next notice would be handled. Read-only.
 //!
-//! * `request`: the events that ask for it (pure)
-//! * `report`: what it says: checks and their findings (pure)
-//! * `catalogue`: the ids of every check and finding, as docs/doctor.md has them (pure)
-//! * `log`, `metrics`: views of the report
-//! * `account`: what is looked at in AWS
-//! * `clusters`: which clusters are looked at
-//! * `cluster`: what is looked at in each
-//! * `concurrency`: whether Lambda may run as many drains at once as there are nodes
-//!
-//! This file ties them together: each check is a file that says what it looks at.
+//! * `request`: events that start a self-test (pure)
+//! * `report`: checks and their findings (pure)
+//! * `catalogue`: ids of all checks and findings, as in docs/doctor.md (pure)
+//! * `log`, `metrics`: outputs of the report
+//! * `account`: checks of the AWS account
+//! * `clusters`: the checked clusters
+//! * `cluster`: checks of each cluster
+//! * `concurrency`: checks Lambda's concurrency limit
 
 mod account;
 mod catalogue;
@@ -38,20 +35,18 @@ use report::Check;
 pub use report::SelfTestReport;
 pub use request::{SelfTestRequest, request};
 
-/// Most of a check is waiting, and one cluster that does not answer is not to keep the others; each may have a page of
-/// its nodes or pods in memory.
+/// Clusters checked at once. Checks mostly wait, and each cluster may have a page of pods in memory.
 const CLUSTERS_AT_ONCE: usize = 4;
 
-/// How long to retry what does not answer. A drain retries until its window ends, but somebody waits for the report.
-const ASKED_FOR: Duration = Duration::from_secs(10);
+/// Retry period of one request. Shorter than that of a drain, because a user waits for the report.
+const RETRY_PERIOD: Duration = Duration::from_secs(10);
 
-/// Until when one thing is asked, within the time of the whole self-test.
-fn asked_until(end: Instant) -> Instant {
-    end.min(Instant::now() + ASKED_FOR)
+/// End of the retries of one request, within the self-test.
+fn retry_end(end: Instant) -> Instant {
+    end.min(Instant::now() + RETRY_PERIOD)
 }
 
-/// Looks at everything, tells the log, and answers the report. A check that cannot be made is no failure of
-/// the self-test: the report says so.
+/// Makes all checks, logs the report and returns it. A check that cannot be made is part of the report.
 pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let span = tracing::error_span!("self-test", request.id = invocation.request_id);
     look(context, request, invocation).instrument(span).await
@@ -60,7 +55,7 @@ pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &
 async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let end = invocation.drains_until();
     let checks = match context.settings.wrong {
-        // With other settings than the stack's, no other check says anything.
+        // Other checks would use wrong settings.
         Some(_) => vec![account::variables::look(&context.settings)],
         None => checks(context, request, invocation, end).await,
     };
@@ -75,19 +70,19 @@ async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocat
     report
 }
 
-/// Writes down which clusters there are, for a notice whose instance EC2 does not describe.
+/// Caches the names of the clusters, for notices whose instance EC2 does not describe.
 async fn remember_names(context: &Context, request: &SelfTestRequest, clusters: &[ClusterName]) {
     let others = if request.cluster.is_some() { OtherNames::Keep } else { OtherNames::Drop };
     if let Err(error) = context.access.clusters.remember_names(clusters, others).await {
         tracing::warn!(
             error = chain(&error),
-            "cannot write down which clusters there are: while EC2 is silent, only known clusters are searched"
+            "cannot cache the names of the clusters in Parameter Store; while EC2 does not answer, only known clusters are searched"
         );
     }
 }
 
 async fn checks(context: &Context, request: &SelfTestRequest, invocation: &Invocation, end: Instant) -> Vec<Check> {
-    let (clusters, checked) = clusters::look(context, request, &invocation.home.region, end).await;
+    let (clusters, of_names) = clusters::look(context, request, &invocation.home.region, end).await;
     let of_account = account::checks(context, &clusters, invocation, end);
     let of_clusters = stream::iter(&clusters)
         .map(|cluster| cluster::look(context, cluster, invocation, end))
@@ -98,5 +93,5 @@ async fn checks(context: &Context, request: &SelfTestRequest, invocation: &Invoc
     remember_names(context, request, &clusters).await;
     let concurrency = concurrency::look(&limit, of_clusters.iter().map(|cluster| cluster.nodes).sum());
     let of_clusters = of_clusters.into_iter().flat_map(|cluster| cluster.checks);
-    [checked].into_iter().chain(of_account).chain([concurrency]).chain(of_clusters).collect()
+    [of_names].into_iter().chain(of_account).chain([concurrency]).chain(of_clusters).collect()
 }

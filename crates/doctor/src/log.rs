@@ -1,4 +1,4 @@
-//! The report as wide lines of the log, short enough to arrive whole.
+//! The report as wide log lines.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -15,8 +15,8 @@ struct Line<'a> {
     report: &'a SelfTestReport,
 }
 
-/// The lines: one for each check, and several for one with many findings. Each is a report with that check alone, with the
-/// timestamp and the level that Lambda needs to filter by level.
+/// Returns a line for each check, and several lines for a check with many findings. Each line is a report of one check, with
+/// the timestamp and the level that Lambda's filter needs.
 pub(crate) fn lines(report: &SelfTestReport, now: Timestamp) -> impl Iterator<Item = String> {
     report.checks.iter().flat_map(Check::in_parts).map(move |check| {
         let level = match check.status {
@@ -32,7 +32,6 @@ pub(crate) fn lines(report: &SelfTestReport, now: Timestamp) -> impl Iterator<It
 
 #[cfg(test)]
 mod tests {
-
     use spillway_core::clock::Clock;
     use spillway_receipt::{LONGEST_LINE, schema};
 
@@ -41,7 +40,7 @@ mod tests {
     use crate::report::{Finding, HeldUpNode, Severity};
 
     #[tokio::test(start_paused = true)]
-    async fn every_finding_arrives_in_a_line_that_is_short_enough() {
+    async fn every_finding_fits_into_a_short_line() {
         let node = |n: usize| format!("{n:0>250}");
         let finding = |n: usize| {
             let what = "w".repeat(2_000);
@@ -54,14 +53,14 @@ mod tests {
         let lines: Vec<_> = lines(&report, Timestamp::UNIX_EPOCH).collect();
         assert!(lines.iter().all(|line| line.len() <= LONGEST_LINE), "{:?}", lines.iter().map(String::len));
         let lines: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let told = |what: &str| lines.iter().filter_map(|line| line["checks"][0][what].as_array()).map(Vec::len).sum();
-        let told: [usize; 2] = ["findings", "nodes"].map(told);
-        assert_eq!(told, [30, 50]);
+        let count = |what: &str| lines.iter().filter_map(|line| line["checks"][0][what].as_array()).map(Vec::len).sum();
+        let counts: [usize; 2] = ["findings", "nodes"].map(count);
+        assert_eq!(counts, [30, 50]);
         assert!(lines.iter().all(|line| line["checks"].as_array().unwrap().len() == 1 && line["request_id"] == "r-1"));
     }
 
     #[test]
-    fn the_schema_in_the_documents_is_that_of_the_types() {
+    fn schema_of_the_page_is_that_of_the_types() {
         schema::is_documented::<Line<'_>>("self-test.schema.json", "Spillway's self-test, as a line of the log");
     }
 }

@@ -7,9 +7,7 @@ use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 use crate::report::{CheckStatus, SelfTestReport, Severity};
 use crate::request::SelfTestRequest;
 
-/// The line of the log that CloudWatch reads as metrics.
-///
-/// A self-test of one cluster has none: it must neither end the alarm of another cluster nor pass for a whole self-test.
+/// Log line that `CloudWatch` reads as metrics. A self-test of one cluster has none, because it must not end alarms.
 pub(crate) fn line(report: &SelfTestReport, request: &SelfTestRequest, stack: &str, now: Timestamp) -> Option<String> {
     if request.cluster.is_some() {
         return None;
@@ -18,10 +16,8 @@ pub(crate) fn line(report: &SelfTestReport, request: &SelfTestRequest, stack: &s
     Some(emf::line(stack, &metrics, &Breakdown::default(), now))
 }
 
-/// Every metric. docs/metrics.md says what each means.
-///
-/// Of failures there is none while nobody knows: a zero would end the alarm, which without a value stays as it is. Nor is
-/// that a self-test, or nobody would ever hear that nobody knows.
+/// Metrics of docs/metrics.md. An incomplete report has no number of failures, so that `FindingsAlarm` keeps its state, and
+/// does not count as a self-test, so that `SelfTestAlarm` goes off.
 fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
     let is_known = report.status != CheckStatus::Unknown;
     let findings = is_known.then(|| report.count(Severity::Fail));
@@ -36,7 +32,6 @@ fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
 
 #[cfg(test)]
 mod tests {
-
     use serde_json::Value;
     use spillway_core::clock::Clock;
     use spillway_core::cluster::ClusterName;
@@ -52,15 +47,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_self_test_of_one_cluster_ends_no_alarm() {
+    async fn self_test_of_one_cluster_has_no_metrics() {
         let of_one = SelfTestRequest { cluster: Some(ClusterName::new("prod")), ends_deployment: false };
         assert_eq!(line(&report(Vec::new()), &of_one, "spillway", Timestamp::UNIX_EPOCH), None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_page_of_metrics_names_each_with_its_unit() {
+    async fn page_lists_each_metric_with_its_unit() {
         let page = include_str!("../../../docs/metrics.md");
-        let (_, section) = page.split_once("Each [self-test]").expect("it has a table of them");
+        let (_, section) = page.split_once("Each [self-test]").expect("a table");
         let rows = section.lines().skip_while(|line| !line.starts_with("| `"));
         let rows = rows.take_while(|line| line.starts_with("| `"));
         let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>();
@@ -78,7 +73,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn while_nobody_knows_there_is_no_count_of_failures_and_no_self_test() {
+    async fn incomplete_report_has_no_failures_and_no_self_test() {
         let made = |check| metrics(&report(vec![check])).map(|(name, _, value)| (name, value)).collect::<Vec<_>>();
         assert_eq!(made(Check::unknown(CheckId::Nodes, "no answer")), [("SelfTests", 0), ("Warnings", 0)]);
         let all = [("SelfTests", 1), ("Findings", 0), ("Warnings", 0)];

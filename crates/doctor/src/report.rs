@@ -1,6 +1,4 @@
-//! What the doctor says: each thing looked at is a check, and what is wrong there are its findings. Pure.
-//!
-//! The ids are stable: alarms, scripts and tests know checks and findings by them.
+//! The report: checks with their findings. Pure. Their ids are stable, for alarms, scripts and tests.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -15,141 +13,140 @@ use spillway_startup::logs::chain;
 
 use crate::catalogue::{CheckId, FindingId};
 
-/// The version of this document. It changes when a field is renamed or changes its meaning.
+/// Version of the report, raised when a field is renamed or changes its meaning.
 const VERSION: u32 = 2;
 
-/// How many findings of one check the report has room for: more are for nobody to read.
+/// Most findings of a check in the report.
 const FINDINGS_OF_A_CHECK: usize = 30;
-/// How many nodes one finding names, for the same reason.
+/// Most nodes of a finding in the report.
 const NODES_OF_A_FINDING: usize = 20;
-/// How long a check may be in one line of the log, beside its sentence once more and the report's other fields.
+/// Longest check in a log line. The rest is for the message and the other fields of the report.
 const MOST_BYTES_OF_A_PART: usize = LONGEST_LINE - 8 * 1024;
 
-/// What to do when the stack is not as its template has it: a deployment of the same template changes nothing.
-pub(crate) const PUT_BACK: &str =
-    "a drift-aware change set puts back what was changed by hand: docs/troubleshooting.md has its commands";
+/// Remedy for a stack that differs from its template. A deployment of the same template changes nothing.
+pub(crate) const REVERT_DRIFT: &str =
+    "revert the manual change by a drift-aware change set (docs/troubleshooting.md, what was changed by hand)";
 
-/// Everything that one self-test found.
+/// Report of one self-test.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SelfTestReport {
     #[serde(rename = "self_test")]
     version: u32,
-    /// Version of the function that wrote the report.
+    /// Version of the writing function.
     #[serde(rename = "version")]
     release: &'static str,
-    /// Lambda's id of the invocation.
+    /// Lambda's request id.
     request_id: String,
-    /// When it began.
+    /// Start of the self-test.
     time: Timestamp,
-    /// How long it took.
+    /// Duration of the self-test.
     took_ms: i64,
-    /// The worst of its checks.
+    /// Status of the worst check.
     pub(super) status: CheckStatus,
-    /// The report in a sentence.
+    /// Report in a sentence.
     pub(super) summary: String,
-    /// Last, because CloudWatch Logs Insights reads the first 200 fields of a line.
+    /// Last field, because CloudWatch Logs Insights reads the first 200 fields of a line.
     pub(super) checks: Vec<Check>,
 }
 
-/// One thing that was looked at.
+/// Check of one thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Check {
-    /// Its name, in kebab-case. Stable.
+    /// Stable name in kebab-case.
     #[cfg_attr(test, schemars(with = "String"))]
     pub(crate) id: CheckId,
-    /// The cluster that it is about; absent when it is about the account.
+    /// Checked cluster; absent for a check of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cluster: Option<String>,
     pub(crate) status: CheckStatus,
-    /// What was looked at and how it is, in a sentence; why it was not, if it was skipped.
+    /// Result in a sentence, or the reason of a skipped check.
     pub(crate) what: String,
-    /// What is wrong there, the worst first.
+    /// Findings, worst first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) findings: Vec<Finding>,
-    /// The nodes that could not be drained in two minutes, if it is about nodes: the first fifty.
+    /// First fifty nodes that could not be drained in two minutes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) nodes: Vec<HeldUpNode>,
-    /// How many findings more there are than there was room for.
+    /// Number of findings left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) findings_cut: usize,
 }
 
-/// One thing that is wrong, or worth knowing.
+/// Fault, or information.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Finding {
-    /// Its name, in kebab-case. Stable.
+    /// Stable name in kebab-case.
     #[cfg_attr(test, schemars(with = "String"))]
     pub(crate) id: FindingId,
     pub(crate) severity: Severity,
-    /// What it is about: `PodDisruptionBudget shop/web`, `rule spillway-Spot`.
+    /// Object of the finding: `PodDisruptionBudget shop/web`, `rule spillway-Spot`.
     pub(crate) object: String,
-    /// What is so, and what follows from it.
+    /// Fault and effect.
     pub(crate) what: String,
-    /// What to do about it, in words.
+    /// Remedy.
     pub(crate) to_do: String,
-    /// A command that does it, or that shows more.
+    /// Command of the remedy, or a command that shows more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
-    /// The nodes that it concerns; the first twenty.
+    /// First twenty affected nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) nodes: Vec<String>,
-    /// How many nodes it concerns.
+    /// Number of affected nodes.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) nodes_count: usize,
 }
 
-/// A node that could not be drained in two minutes.
+/// Node that could not be drained in two minutes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HeldUpNode {
     pub(crate) node: String,
-    /// The objects of the findings that hold it up.
+    /// Objects of the findings that hold the node up.
     pub(crate) because: Vec<String>,
 }
 
-/// How a check came out.
+/// Status of a check or report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Status"))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CheckStatus {
-    /// As it should be.
+    /// Without a fault.
     Ok,
-    /// It was not looked at: the settings do not want it, or what it stands on failed.
+    /// Check that the settings do not need, or after a failed check.
     Skipped,
-    /// Drains work, and not as well as they could.
+    /// Drains work, but not as well as possible.
     Warn,
-    /// It could not be looked at, or not at all of it: nobody knows.
+    /// Missing or incomplete.
     Unknown,
     /// A drain would fail, or pods would be lost.
     Fail,
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Severity {
-    /// Worth knowing; nothing is wrong.
+    /// Without a fault.
     Info,
-    /// Drains work, and not as well as they could.
+    /// Drains work, but not as well as possible.
     Warn,
-    /// It could not be looked at: nobody knows.
+    /// Could not be checked.
     Unknown,
     /// A drain would fail, or pods would be lost.
     Fail,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
 impl Finding {
-    /// A finding about an object: what is so, and what to do about it.
     pub(crate) fn new(
         id: FindingId,
         severity: Severity,
@@ -169,19 +166,19 @@ impl Finding {
         }
     }
 
-    /// The finding as one about these nodes.
+    /// Adds the affected nodes.
     pub(crate) fn on(self, nodes: impl ExactSizeIterator<Item: fmt::Display>) -> Self {
         let nodes_count = nodes.len();
         Self { nodes: nodes.take(NODES_OF_A_FINDING).map(|node| node.to_string()).collect(), nodes_count, ..self }
     }
 
-    /// The finding with a command that does what is to be done; without, if a terminal would not show it as it is.
+    /// Adds a command, unless it has control characters, which a terminal would not show.
     pub(crate) fn with_command(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()).filter(|command| !command.chars().any(char::is_control)), ..self }
     }
 }
 
-/// A value as one word of a shell, whatever stands in it: names in commands to copy are other people's.
+/// Quotes a value as one word of a shell. Names in commands are not trusted.
 pub(crate) fn quoted(value: impl fmt::Display) -> String {
     let value = value.to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+".contains(c);
@@ -192,7 +189,7 @@ pub(crate) fn quoted(value: impl fmt::Display) -> String {
 }
 
 impl Check {
-    /// A check that was made. Its status is that of the worst finding.
+    /// Check with its findings. The worst finding decides the status.
     pub(crate) fn made(id: CheckId, what: impl fmt::Display, mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(|finding| Reverse(finding.severity));
         let status = match findings.first().map(|finding| finding.severity) {
@@ -206,28 +203,28 @@ impl Check {
         Self { id, cluster: None, status, what: what.to_string(), findings, nodes: Vec::new(), findings_cut }
     }
 
-    /// A check that failed to be made, and why.
+    /// Check that could not be made.
     pub(crate) fn unknown(id: CheckId, why: impl fmt::Display) -> Self {
         Self { status: CheckStatus::Unknown, ..Self::made(id, why, Vec::new()) }
     }
 
-    /// A check that AWS did not answer: `what` is not known.
+    /// Check whose AWS call failed.
     pub(crate) fn not_answered(id: CheckId, finding: FindingId, error: &CallError, what: &str) -> Self {
         let what = format!("{what}: {}", chain(error));
-        Self::made(id, &what, vec![Finding::new(finding, Severity::Unknown, error.action, &what, PUT_BACK)])
+        let to_do = format!("run the doctor again; if a right is missing, {REVERT_DRIFT}");
+        Self::made(id, &what, vec![Finding::new(finding, Severity::Unknown, error.action, &what, to_do)])
     }
 
-    /// A check that was not to be made, and why.
+    /// Check that is not needed or not possible.
     pub(crate) fn skipped(id: CheckId, why: impl fmt::Display) -> Self {
         Self { status: CheckStatus::Skipped, ..Self::made(id, why, Vec::new()) }
     }
 
-    /// The check with the nodes that are held up.
     pub(crate) fn with_nodes(self, nodes: Vec<HeldUpNode>) -> Self {
         Self { nodes, ..self }
     }
 
-    /// The check in parts that a line of the log has room for each: with so many of its findings and nodes.
+    /// Splits the check into parts that fit into log lines.
     pub(crate) fn in_parts(&self) -> Vec<Self> {
         let mut parts = vec![Self { findings: Vec::new(), nodes: Vec::new(), ..self.clone() }];
         for finding in &self.findings {
@@ -239,19 +236,19 @@ impl Check {
         parts
     }
 
-    /// The check as one of a cluster's.
+    /// Adds the cluster.
     pub(crate) fn of(self, cluster: &ClusterName) -> Self {
         Self { cluster: Some(cluster.to_string()), ..self }
     }
 }
 
-/// The last of a check's parts, or a new one if that has no room for one thing more.
+/// Returns the last part, or a new one if `more` does not fit.
 fn last_with_room_for<'a>(parts: &'a mut Vec<Check>, more: &impl Serialize) -> &'a mut Check {
-    let last = parts.last().expect("a check has one part at least");
+    let last = parts.last().expect("at least one part");
     if json_bytes(last) + json_bytes(more) > MOST_BYTES_OF_A_PART {
         parts.push(Check { findings: Vec::new(), nodes: Vec::new(), ..last.clone() });
     }
-    parts.last_mut().expect("a check has one part at least")
+    parts.last_mut().expect("at least one part")
 }
 
 fn json_bytes(part: &impl Serialize) -> usize {
@@ -259,12 +256,12 @@ fn json_bytes(part: &impl Serialize) -> usize {
 }
 
 impl SelfTestReport {
-    /// The report with one check alone.
+    /// Report of one check.
     pub(super) fn of_one(&self, check: Check) -> Self {
         Self { request_id: self.request_id.clone(), summary: self.summary.clone(), checks: vec![check], ..*self }
     }
 
-    /// The report of these checks, which are all made by now.
+    /// Report of all checks, at their end.
     pub(super) fn new(request_id: &str, clock: Clock, checks: Vec<Check>) -> Self {
         let any = |status| checks.iter().any(|check| check.status == status);
         let worst =
@@ -281,36 +278,35 @@ impl SelfTestReport {
             summary: String::new(),
             checks,
         };
-        report.summary = report.in_a_sentence();
+        report.summary = report.sentence();
         report
     }
 
-    /// How many findings of that severity there are.
+    /// Number of findings with the severity.
     pub(super) fn count(&self, severity: Severity) -> usize {
         self.checks.iter().flat_map(|check| &check.findings).filter(|finding| finding.severity == severity).count()
     }
 
-    fn in_a_sentence(&self) -> String {
+    fn sentence(&self) -> String {
         let verdict = match self.status {
-            CheckStatus::Fail => "the next notice may well go wrong",
-            CheckStatus::Unknown => "nobody knows whether the next notice would be handled",
-            CheckStatus::Warn => "the next notice would be handled, and not as well as it could",
+            CheckStatus::Fail => "the next notice may fail",
+            CheckStatus::Unknown => "the next notice may fail: some checks are incomplete",
+            CheckStatus::Warn => "the next notice would be handled, but not as well as possible",
             CheckStatus::Ok | CheckStatus::Skipped => "the next notice would be handled",
         };
-        let of_them = |status, what: &str| match self.checks.iter().filter(|check| check.status == status).count() {
+        let count = |status, what: &str| match self.checks.iter().filter(|check| check.status == status).count() {
             0 => String::new(),
-            count => format!(", {count} of them {what}"),
+            count => format!(", {count} {what}"),
         };
-        let (unknown, skipped) =
-            (of_them(CheckStatus::Unknown, "could not be made in full"), of_them(CheckStatus::Skipped, "not made"));
+        let (unknown, skipped) = (count(CheckStatus::Unknown, "incomplete"), count(CheckStatus::Skipped, "skipped"));
         let checks = counted(self.checks.len(), "check");
         let failures = counted(self.count(Severity::Fail), "failure");
         let warnings = counted(self.count(Severity::Warn), "warning");
-        format!("{verdict}: {checks}{unknown}{skipped}, {failures}, {warnings}")
+        format!("{verdict} ({checks}{unknown}{skipped}, {failures}, {warnings})")
     }
 }
 
-/// So many of them, in the singular or the plural.
+/// Count with a noun in the singular or plural.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

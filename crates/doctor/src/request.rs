@@ -1,14 +1,11 @@
-//! The events that ask for the doctor. Pure.
-//!
-//! They are read more leniently than a notice: nothing in them can make the doctor touch anything, and people write
-//! them by hand.
+//! Events that start a self-test. Pure. Read leniently, because people write them and the doctor changes nothing.
 
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfTestRequest {
-    /// The only cluster to look at; without it, all of ours.
+    /// Cluster to check; all clusters if `None`.
     pub(crate) cluster: Option<ClusterName>,
     /// `true` for the self-test at the end of a deployment.
     pub ends_deployment: bool,
@@ -21,7 +18,7 @@ pub fn request(event: &Value) -> Option<SelfTestRequest> {
             let cluster = event.pointer("/detail/cluster").and_then(Value::as_str).filter(|name| !name.is_empty());
             Some(SelfTestRequest { cluster: cluster.map(ClusterName::new), ends_deployment: false })
         }
-        // The rule lets only this very stack's through.
+        // The rule matches events of this stack only.
         ("aws.cloudformation", "CloudFormation Stack Status Change") => {
             let status = event.pointer("/detail/status-details/status").and_then(Value::as_str)?;
             let is_over = matches!(status, "CREATE_COMPLETE" | "UPDATE_COMPLETE" | "UPDATE_ROLLBACK_COMPLETE");
@@ -38,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_doctor_is_asked_for_all_clusters_or_for_one() {
+    fn doctor_event_requests_all_clusters_or_one() {
         let sample: Value = serde_json::from_str(include_str!("../../../events/doctor.json")).unwrap();
         assert_eq!(request(&sample), Some(SelfTestRequest { cluster: None, ends_deployment: false }));
         let bare = json!({"source": "spillway", "detail-type": "Spillway Doctor", "detail": {"cluster": "prod"}});
@@ -46,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_deployment_asks_for_it_and_its_beginning_does_not() {
+    fn end_of_a_deployment_requests_a_self_test() {
         let deployment = |status: &str| {
             json!({"source": "aws.cloudformation", "detail-type": "CloudFormation Stack Status Change",
                 "detail": {"stack-id": "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/1",
@@ -59,10 +56,6 @@ mod tests {
         for status in ["CREATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "DELETE_COMPLETE"] {
             assert_eq!(request(&deployment(status)), None, "{status}");
         }
-    }
-
-    #[test]
-    fn a_notice_is_no_order() {
         assert_eq!(request(&json!({"source": "aws.ec2", "detail-type": "Spillway Doctor"})), None);
         assert_eq!(request(&json!({"source": "spillway", "detail-type": "Spillway Undo Check"})), None);
         assert_eq!(request(&json!("no object")), None);

@@ -1,20 +1,20 @@
-//! What pods come to, by their fates. Pure.
+//! Pods counted by fate. Pure.
 
 use crate::{Earlier, Fate, PodRecord};
 
-/// The pods of a drain, counted by what became of them.
+/// Numbers of pods of one drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Those that have gone, in this invocation and in those before it.
+    /// Pods that left, in this invocation and in earlier ones.
     pub moved: usize,
-    /// Those that were there at the end.
+    /// Pods that were on the node at the end.
     pub lost: usize,
-    /// Those that were shutting down when their node stopped answering, or were stuck in Terminating.
+    /// Pods that were shutting down when the node stopped answering, or stuck in Terminating.
     pub unconfirmed: usize,
 }
 
 impl Counts {
-    /// Counts the pods of this invocation, and those that went in earlier ones.
+    /// Counts the pods of this invocation and of earlier ones.
     #[must_use]
     pub fn of(pods: &[PodRecord], earlier: &[Earlier]) -> Self {
         let count = |fate| pods.iter().filter(|pod| pod.fate == fate).count();
@@ -41,8 +41,9 @@ mod tests {
         }
     }
 
+    /// Pods that an earlier invocation left behind are among the pods of this one.
     #[test]
-    fn pods_that_went_in_earlier_invocations_count_and_those_that_are_lost_only_once() {
+    fn earlier_invocations_add_moved_pods_but_no_lost_ones() {
         let pods = [Fate::Clean, Fate::Forced, Fate::Lost, Fate::Unconfirmed, Fate::Stayed]
             .map(|fate| PodRecord::sample("shop/web-0", fate, 0));
         let before = [
@@ -50,11 +51,7 @@ mod tests {
             earlier(&[(Fate::Clean, 1), (Fate::Lost, 5)]),
         ];
         assert_eq!(Counts::of(&pods, &before), Counts { moved: 8, lost: 1, unconfirmed: 1 });
-    }
-
-    #[test]
-    fn more_pods_than_a_number_holds_are_as_many_as_it_holds() {
-        let before = [earlier(&[(Fate::Clean, usize::MAX), (Fate::Forced, 1)]), earlier(&[(Fate::Clean, 1)])];
-        assert_eq!(Counts::of(&[], &before).moved, usize::MAX);
+        let many = [earlier(&[(Fate::Clean, usize::MAX), (Fate::Forced, 1)]), earlier(&[(Fate::Clean, 1)])];
+        assert_eq!(Counts::of(&[], &many).moved, usize::MAX, "saturates");
     }
 }

@@ -1,4 +1,4 @@
-//! The receipt of one notice for one instance, and what the log and the event bus have around it.
+//! The receipt of one notice for one instance, and the fields around it in the log and on the event bus.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,51 +16,51 @@ use crate::{AfterDrain, Earlier, Fate, HookRecord, Pod, PodRecord, Step, StepNam
 pub struct Receipt {
     #[serde(rename = "receipt")]
     pub version: u32,
-    /// Version of the function that wrote the receipt.
+    /// Version of the writing function.
     #[serde(rename = "version", skip_serializing_if = "str::is_empty")]
     pub release: Cow<'static, str>,
-    /// Lambda's id of the invocation.
+    /// Lambda's request id.
     pub request_id: String,
-    /// Where the function is at home.
+    /// Account of the function.
     pub account: String,
     pub region: String,
-    /// The stack that the function is of.
+    /// Stack of the function.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stack: String,
     pub notice: NoticeRecord,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// The instance's availability zone.
+    /// Availability zone of the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance_type: Option<String>,
-    /// The group that it is in.
+    /// Auto Scaling group of the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_scaling_group: Option<String>,
-    /// What manages the node's life.
+    /// Manager of the node, such as Karpenter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<Cow<'static, str>>,
-    /// What was to be done.
+    /// Action that the settings select for the notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Why it could not be cordoned, if its pods were evicted all the same.
+    /// Reason why the node could not be cordoned, if its pods were evicted anyway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_cordoned: Option<String>,
     /// Tags that had no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// How long there was for the drain.
+    /// Time available for the drain.
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowRecord>,
-    /// Milliseconds from the notice to each step.
+    /// Steps of the drain with their times.
     #[serde(deserialize_with = "known_ones")]
     pub steps: Vec<Step>,
-    /// What was waited for when the last pod had gone.
+    /// Waits after the last pod has gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_drain: Option<AfterDrain>,
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
@@ -70,18 +70,18 @@ pub struct Receipt {
     /// Stable type of the error, if the notice failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Cow<'static, str>>,
-    /// The ending in a sentence.
+    /// Ending in a sentence.
     pub reason: String,
-    /// Whether nothing was touched, whatever was found.
+    /// `true` if the function changed nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
-    /// The invocations that worked on the notice before this one.
+    /// Earlier invocations for the notice.
     #[serde(deserialize_with = "known_ones", skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Earlier>,
-    /// How many pods are not in the list that follows, because the receipt would have been too long.
+    /// Number of pods left out of the following list, because the receipt would be too long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pods_cut: Option<usize>,
-    /// Last, because CloudWatch Logs Insights reads the first 200 fields of a line.
+    /// Last field, because CloudWatch Logs Insights reads the first 200 fields of a line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<Pod>,
 }
@@ -96,31 +96,31 @@ pub struct NoticeRecord {
     pub kind: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
-    /// When the instance goes.
+    /// End of the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
 }
 
-/// How a notice ended. There is no other way.
+/// Ending of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
-    /// Every pod that had to leave has gone.
+    /// All pods to be evicted have gone.
     Drained,
-    /// Another notice holds the claim, and the node is empty all the same; or Karpenter was taking it away already.
+    /// Another notice holds the claim and the node is empty, or Karpenter already deletes the node.
     Joined,
-    /// Nothing was to be done, for the reason stated.
+    /// No action, for the stated reason.
     Ignored,
-    /// A later invocation goes on with it.
+    /// A later invocation continues.
     Continued,
-    /// What was asked for, which is no drain, has been done.
+    /// An action other than a drain is done.
     Done,
-    /// It did not work; the event is kept.
+    /// The action failed. The failure queue keeps the event.
     Failed,
 }
 
-/// The receipt as a line of the log, and as the detail of an event; without an ending it tells of a drain that has begun.
+/// The receipt as a log line and as the detail of an event. Without an ending: the event of a drain that has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -130,23 +130,23 @@ pub enum Ending {
 pub struct Document<'a> {
     #[serde(default)]
     pub timestamp: Timestamp,
-    //  Lambda filters lines by it.
+    //  Lambda filters lines by level.
     #[serde(default)]
     pub level: Cow<'static, str>,
     #[serde(default)]
     pub message: String,
-    /// In how many lines of the log it stands, if in several.
+    /// Number of log lines of the receipt, if several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt_parts: Option<usize>,
     #[serde(flatten)]
     pub receipt: Cow<'a, Receipt>,
-    /// The node's labels when it was claimed; on the event bus only.
+    /// Labels of the node when it was claimed; on the event bus only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_labels: Option<Cow<'a, BTreeMap<String, String>>>,
 }
 
 impl<'a> Document<'a> {
-    /// The document that is written now, with the timestamp and the level that Lambda needs to filter lines by level.
+    /// Document of a receipt, with the timestamp and the level that Lambda's filter needs.
     #[must_use]
     pub fn of(receipt: &'a Receipt, now: Timestamp, node_labels: Option<&'a BTreeMap<String, String>>) -> Self {
         let ending = receipt.ending.map_or("begun", Ending::as_str);
@@ -161,7 +161,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The document as JSON.
+    /// Document as JSON.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("a receipt is plain data with string keys")
@@ -169,12 +169,12 @@ impl<'a> Document<'a> {
 }
 
 impl Receipt {
-    /// The pods with what became of them.
+    /// Records of the pods whose end is known.
     pub fn records(&self) -> impl Iterator<Item = &PodRecord> {
         self.pods.iter().filter_map(Pod::record)
     }
 
-    /// The same, to be changed.
+    /// Mutable records of the pods whose end is known.
     pub fn records_mut(&mut self) -> impl Iterator<Item = &mut PodRecord> {
         self.pods.iter_mut().filter_map(|pod| match pod {
             Pod::AtTheEnd(record) => Some(record),
@@ -182,13 +182,13 @@ impl Receipt {
         })
     }
 
-    /// How many pods came to such an end.
+    /// Number of pods with the fate.
     #[must_use]
     pub fn count(&self, fate: Fate) -> usize {
         self.records().filter(|pod| pod.fate == fate).count()
     }
 
-    /// When a step was done, in milliseconds from the notice.
+    /// Time of a step, in milliseconds from the notice.
     #[must_use]
     pub fn step_ms(&self, step: StepName) -> Option<i64> {
         self.steps.iter().find(|done| done.step == step).map(|done| done.at_ms)
@@ -205,7 +205,7 @@ impl NoticeRecord {
 }
 
 impl Ending {
-    /// As it stands in the receipt.
+    /// Spelling in the receipt.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_version_writes_does_no_harm() {
+    fn unknown_values_of_a_newer_version_are_absent() {
         let receipt = read(json!({
             "receipt": 3, "news": {"a": 1}, "ending": "postponed", "node": "n-1", "managed_by": "a moon",
             "notice": {"kind": "a new kind", "event_id": "e-1"}, "window": {"until": "noon"},
@@ -244,11 +244,11 @@ mod tests {
             (Some("a moon"), Some("a new kind"))
         );
         assert_eq!((receipt.window, receipt.hook.as_ref(), receipt.steps.len()), (None, None, 1));
-        assert_eq!((receipt.pods[0].name(), receipt.pods[0].fate()), ("shop/db-0", None), "no end that is counted");
+        assert_eq!((receipt.pods[0].name(), receipt.pods[0].fate()), ("shop/db-0", None));
     }
 
     #[test]
-    fn an_ending_has_one_name() {
+    fn json_spells_each_ending_like_as_str() {
         use Ending::{Continued, Done, Drained, Failed, Ignored, Joined};
         for ending in [Drained, Joined, Ignored, Continued, Done, Failed] {
             assert_eq!(json!(ending), ending.as_str());
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_says_the_ending_with_its_reason_and_only_a_failure_is_an_error() {
+    fn only_a_failed_receipt_has_level_error() {
         let written = |ending| {
             let receipt = Receipt { ending, reason: "so it is".to_owned(), ..Receipt::default() };
             let text = Document::of(&receipt, Timestamp::UNIX_EPOCH, None).json();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_without_an_end_is_in_no_count() {
+    fn pod_without_a_record_is_not_counted() {
         let ended = |pod: &str, fate| Pod::AtTheEnd(PodRecord::sample(pod, fate, 0));
         let begun = Pod::AtTheBegin(crate::Leaving { pod: "d".to_owned() });
         let pods = vec![ended("a", Fate::Clean), ended("b", Fate::Lost), ended("c", Fate::Clean), begun];
@@ -281,14 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_found_by_its_name() {
+    fn times_are_relative_to_the_notice() {
         let steps = vec![Step { step: StepName::Begun, at_ms: 7 }, Step { step: StepName::Claimed, at_ms: 90 }];
         let receipt = Receipt { steps, ..Receipt::default() };
         assert_eq!((receipt.step_ms(StepName::Claimed), receipt.step_ms(StepName::Drained)), (Some(90), None));
-    }
-
-    #[test]
-    fn time_is_counted_from_the_notice_if_it_has_one() {
         let at = |text: &str| text.parse::<Timestamp>().expect("a time");
         let notice = NoticeRecord { time: Some(at("2026-11-21T03:12:00Z")), ..NoticeRecord::default() };
         assert_eq!(notice.ms_until(at("2026-11-21T03:12:01.5Z")), 1_500);

@@ -1,10 +1,10 @@
-//! What became of the lifecycle hook.
+//! The lifecycle hook in the receipt.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How many heartbeats a receipt shows: a hook may be held for two days, and the receipt is to be read.
+/// Most heartbeats in a receipt. A hook may be held for two days.
 const MOST_HEARTBEATS: usize = 50;
 
 /// The lifecycle hook.
@@ -16,42 +16,42 @@ pub struct HookRecord {
     pub state: HookState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<LifecycleResult>,
-    /// When heartbeats were sent, in milliseconds from the notice; the first fifty.
+    /// Times of the first fifty heartbeats, in milliseconds from the notice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heartbeats_ms: Vec<i64>,
 }
 
-/// What became of the hook, in a word.
+/// State of the hook when the receipt was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HookState {
-    /// Not touched: it is left to its owner, or to its own timeout.
+    /// Left to its owner or to its timeout.
     Left,
     /// Held for a later invocation.
     Held,
-    /// Completed by us.
+    /// Completed by Spillway.
     Completed,
-    /// Nobody waited any more: it had been completed, or its time had passed.
+    /// Completed by another client before, or timed out.
     AlreadyOver,
-    /// Completing it failed; Auto Scaling ends it by its timeout.
+    /// Could not be completed. The hook ends at its timeout.
     Failed,
 }
 
-/// What Auto Scaling is told when a lifecycle action is completed.
+/// Result of a lifecycle action, sent to Auto Scaling at its completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum LifecycleResult {
-    /// Go on.
+    /// Continues the termination or the launch.
     Continue,
-    /// At a termination: skip the remaining hooks; in a group that retains abandoned instances, keep
-    /// this one. At a launch: end the instance.
+    /// At a termination: skips the remaining hooks, or keeps the instance if the group retains abandoned ones. At a
+    /// launch: ends the instance.
     Abandon,
 }
 
 impl HookRecord {
-    /// The record with as many heartbeats as a receipt shows, in milliseconds from the notice.
+    /// Adds the heartbeats that fit, in milliseconds from the notice.
     #[must_use]
     pub fn with_heartbeats(self, at_ms: impl Iterator<Item = i64>) -> Self {
         Self { heartbeats_ms: at_ms.take(MOST_HEARTBEATS).collect(), ..self }
@@ -59,7 +59,7 @@ impl HookRecord {
 }
 
 impl LifecycleResult {
-    /// The result as Auto Scaling spells it.
+    /// Spelling of the Auto Scaling API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -69,7 +69,6 @@ impl LifecycleResult {
     }
 }
 
-/// What became of the hook, in words.
 impl fmt::Display for HookRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "lifecycle hook {} of group {} ", self.name, self.group)?;
@@ -93,27 +92,23 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_hook_is_told_with_its_answer() {
-        for (state, result, told) in [
+    fn display_names_the_state_and_the_result() {
+        for (state, result, text) in [
             (HookState::Completed, Some(LifecycleResult::Continue), "got CONTINUE"),
             (HookState::Completed, None, "got its answer"),
             (HookState::Held, None, "is held for a later invocation"),
             (HookState::Failed, Some(LifecycleResult::Abandon), "is left to its own timeout"),
             (HookState::AlreadyOver, None, "waited no longer"),
         ] {
-            assert_eq!(hook(state, result).to_string(), format!("lifecycle hook drain of group workers {told}"));
+            assert_eq!(hook(state, result).to_string(), format!("lifecycle hook drain of group workers {text}"));
         }
-    }
-
-    #[test]
-    fn an_answer_has_one_name() {
         for result in [LifecycleResult::Continue, LifecycleResult::Abandon] {
             assert_eq!(json!(result), result.as_str());
         }
     }
 
     #[test]
-    fn a_hook_that_is_held_for_days_shows_its_first_heartbeats() {
+    fn record_keeps_the_first_fifty_heartbeats() {
         let shown = hook(HookState::Held, None).with_heartbeats(1..1_000).heartbeats_ms;
         assert_eq!((shown.first(), shown.last()), (Some(&1), Some(&50)));
     }

@@ -1,15 +1,14 @@
-//! How a receipt that is too long is cut: the pods that were lost are kept first. Pure.
+//! Cuts a receipt that is too long. Lost pods are kept longest. Pure.
 
 use crate::{Fate, Pod, Receipt};
 
-/// What `,"pods_cut":123456789012` takes, which a receipt has then.
+/// Bytes of `,"pods_cut":123456789012` in a cut receipt.
 const PODS_CUT: usize = 24;
 
-/// How many characters of its reason are kept when its pods alone do not make room: whoever may annotate a node can have
-/// as many in it as an annotation takes.
+/// Characters of the reason that are kept if cutting all pods is not enough. A reason may quote an annotation of any length.
 const REASON: usize = 1_000;
 
-/// What is kept before what.
+/// Order in which pods are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Lost,
@@ -38,8 +37,8 @@ impl Rank {
 }
 
 impl Receipt {
-    /// Sorts the pods by rank, so that the first line of a long receipt has the lost ones. Then takes pods away, those of the
-    /// last rank first, until the receipt's JSON is shorter by so many bytes or none is left; then cuts the reason.
+    /// Sorts the pods by rank, so that the first line of a long receipt has the lost pods. Removes pods from the end until the
+    /// JSON is shorter by `bytes`, then cuts the reason.
     pub fn shorten(&mut self, bytes: usize) {
         self.pods.sort_by_key(Rank::of);
         if bytes == 0 {
@@ -88,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn the_lost_are_kept_first_then_the_forced_the_clamped_the_unconfirmed_the_remaining_and_the_blocked() {
+    fn worst_fate_is_kept_longest() {
         let mut pods: Vec<_> = Fate::ALL.iter().map(|fate| sample(fate.as_str(), *fate, 0)).collect();
         pods.push(sample("clean, and was blocked", Fate::Clean, 1));
         let mut receipt = receipt(pods);
         let mut kept_longest = Vec::new();
         while !receipt.pods.is_empty() {
             let before = receipt.clone();
-            // Less than any pod takes, so that one goes each time.
+            // Smaller than any pod: each call removes one.
             receipt.shorten(1);
             let gone = names(&before).into_iter().find(|name| !names(&receipt).contains(name)).map(str::to_owned);
             kept_longest.splice(..0, gone);
@@ -119,24 +118,27 @@ mod tests {
     }
 
     #[test]
-    fn short_receipt_keeps_every_pod_and_begins_with_the_lost() {
+    fn short_receipt_keeps_every_pod_and_sorts_lost_first() {
         let mut whole = receipt(vec![sample("a", Fate::Clean, 0), sample("b", Fate::Lost, 0)]);
         whole.shorten(0);
         assert_eq!((names(&whole), whole.pods_cut), (vec!["b", "a"], None));
     }
 
     #[test]
-    fn a_reason_that_is_too_long_by_itself_is_cut_after_the_pods() {
+    fn long_reason_is_cut_after_the_pods() {
         let reason = "é".repeat(200_000);
         let mut long = Receipt { reason: reason.clone(), ..receipt(vec![sample("a", Fate::Lost, 0)]) };
         long.shorten(10);
         assert_eq!((long.pods.len(), &long.reason), (0, &reason), "the pod was enough");
         long.shorten(300_000);
         assert!(long.reason.ends_with("é…") && length(&long) < 10_000, "{}", length(&long));
+        let mut without_pods = Receipt { reason, ..receipt(Vec::new()) };
+        without_pods.shorten(10);
+        assert_eq!((without_pods.pods_cut, without_pods.reason.chars().count()), (None, REASON + 1));
     }
 
     #[test]
-    fn no_more_is_cut_than_makes_it_as_short_as_was_asked() {
+    fn cut_removes_no_more_than_requested() {
         let pods = vec![sample("a", Fate::Lost, 0), sample("b", Fate::Clean, 0)];
         let of_last = json_bytes(&pods[1]) + ",".len();
         let mut by_one = receipt(pods.clone());
@@ -150,13 +152,6 @@ mod tests {
         assert_eq!((by_both.pods.len(), by_both.reason), (0, reason), "the pods were enough");
     }
 
-    #[test]
-    fn a_receipt_that_had_no_pods_does_not_say_that_some_were_cut() {
-        let mut whole = Receipt { reason: "é".repeat(2 * REASON), ..receipt(Vec::new()) };
-        whole.shorten(10);
-        assert_eq!((whole.pods_cut, whole.reason.chars().count()), (None, REASON + 1));
-    }
-
     fn any_pods() -> impl Strategy<Value = Vec<Pod>> {
         let pod = (0..Fate::ALL.len(), 0_u32..3, "[a-z\"\\\\é]{0,60}");
         prop::collection::vec(pod, 0..60).prop_map(|pods| {
@@ -168,8 +163,9 @@ mod tests {
     }
 
     proptest! {
+        /// Kept pods fit, rank before the cut ones, and no other pod would fit.
         #[test]
-        fn what_is_kept_fits_is_worth_more_than_what_is_cut_and_no_other_pod_would_fit(
+        fn cut_is_ordered_and_minimal(
             pods in any_pods(),
             bytes in 1_usize..8_000,
         ) {

@@ -1,16 +1,14 @@
-//! The receipt: what became of a notice, as the drain function writes it and others read it. `docs/receipt.md` describes it.
+//! The receipt: the record of one notice, written by the drain function and described in `docs/receipt.md`. Types only.
 //!
-//! * `document`: the receipt, and what the log and the event bus have around it
-//! * `pod`, `hook`, `times`, `earlier`: its parts
-//! * `counts`: what pods come to, by their fates
-//! * `length`: how one that is too long is cut
-//! * `lines`: how it stands in the log
-//! * `lenient`: how a newer version's is read
-//! * `schema`: the comparison of a type with its schema in `docs/`, for tests
+//! * `document`: the receipt, and the fields around it in the log and on the event bus
+//! * `pod`, `hook`, `times`, `earlier`: parts of the receipt
+//! * `counts`: pods counted by fate
+//! * `length`: cuts a receipt that is too long
+//! * `lines`: writes a receipt as log lines
+//! * `lenient`: reads receipts of newer versions
+//! * `schema`: compares a type with its schema in `docs/`, for tests
 //!
-//! Whoever reads may be older than who wrote, and newer. What a newer version adds is passed over, and a value that only
-//! it knows is read as if it were not there: its news is better told without that than not at all. Nothing but types, and
-//! what can be said of them without the drain.
+//! Readers and writers may have different versions. A reader skips unknown fields and treats unknown values as absent.
 
 mod counts;
 mod document;
@@ -32,14 +30,14 @@ pub use lines::{LONGEST_LINE, lines};
 pub use pod::{BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS, Fate, Leaving, Pod, PodRecord};
 pub use times::{AfterDrain, Step, StepName, WindowRecord};
 
-/// The version of the receipt. It changes when a field is renamed or changes its meaning.
+/// Version of the receipt, raised when a field is renamed or changes its meaning.
 pub const VERSION: u32 = 2;
 
-/// The `detail-type` of the event that tells that a drain has begun.
+/// `detail-type` of the event of a drain that has begun.
 pub const DRAIN_BEGUN: &str = "Spillway Drain Begun";
-/// The `detail-type` of the event that something has blocked a drain for long.
+/// `detail-type` of the event of a drain that has been blocked for a minute.
 pub const DRAIN_BLOCKED: &str = "Spillway Drain Blocked";
-/// The `detail-type` of the event that it does so no longer.
+/// `detail-type` of the event of a drain that is no longer blocked.
 pub const DRAIN_UNBLOCKED: &str = "Spillway Drain Unblocked";
-/// The `detail-type` of the event that tells how a notice ended.
+/// `detail-type` of the event with the receipt of a finished notice.
 pub const RECEIPT: &str = "Spillway Receipt";

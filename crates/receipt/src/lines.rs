@@ -1,4 +1,4 @@
-//! A receipt as lines of the log: one, or as many as its pods take.
+//! A receipt as log lines: one, or several if its pods do not fit into one.
 
 use std::iter;
 
@@ -7,16 +7,16 @@ use serde::Serialize;
 
 use crate::{Document, Ending, NoticeRecord, Pod, Receipt};
 
-/// The log of a function goes through a pipe. A line of more than 64 KiB may come out as two, and no query finds either.
+/// Longest log line. Lambda's pipe may split a line of more than 64 KiB, and queries find neither half.
 pub const LONGEST_LINE: usize = 60 * 1024;
 
-/// The pods for which the lines before had no room, with what a query shows beside a pod.
+/// Pods that did not fit into the lines before, with the fields that queries show beside a pod.
 #[derive(Debug, Serialize)]
 struct MorePods<'a> {
     timestamp: Timestamp,
     level: &'static str,
     message: String,
-    /// Which part of the receipt it is. The first is the line with the field `receipt`.
+    /// Number of the part. Part 1 is the line with the field `receipt`.
     receipt_part: usize,
     request_id: &'a str,
     notice: &'a NoticeRecord,
@@ -31,7 +31,7 @@ struct MorePods<'a> {
     pods: &'a [Pod],
 }
 
-/// The lines: the receipt with its first pods, then its other pods.
+/// Returns the receipt with its first pods, then lines with its other pods.
 #[must_use]
 pub fn lines(receipt: &Receipt, now: Timestamp) -> Vec<String> {
     let whole = Document::of(receipt, now, None);
@@ -40,12 +40,12 @@ pub fn lines(receipt: &Receipt, now: Timestamp) -> Vec<String> {
         return vec![line];
     }
     let of_pods: usize = receipt.pods.iter().map(json_bytes).sum();
-    let (first, rest) = receipt.pods.split_at(how_many(&receipt.pods, line.len() - of_pods));
+    let (first, rest) = receipt.pods.split_at(fitting(&receipt.pods, line.len() - of_pods));
     let mut others = Vec::new();
     let mut left = rest;
     while !left.is_empty() {
         let without_pods = part(receipt, others.len(), &[], now).len();
-        let (part, after) = left.split_at(how_many(left, without_pods).max(1));
+        let (part, after) = left.split_at(fitting(left, without_pods).max(1));
         others.push(part);
         left = after;
     }
@@ -55,9 +55,9 @@ pub fn lines(receipt: &Receipt, now: Timestamp) -> Vec<String> {
     iter::once(first).chain(others).collect()
 }
 
-/// How many pods a line has room for beside so much else.
-fn how_many(pods: &[Pod], else_bytes: usize) -> usize {
-    let mut room = (LONGEST_LINE - PARTS).saturating_sub(else_bytes);
+/// Number of pods that fit into a line beside `other_bytes`.
+fn fitting(pods: &[Pod], other_bytes: usize) -> usize {
+    let mut room = (LONGEST_LINE - PARTS).saturating_sub(other_bytes);
     let fits = |pod: &&Pod| {
         let left = room.checked_sub(json_bytes(pod));
         room = left.unwrap_or_default();
@@ -66,10 +66,10 @@ fn how_many(pods: &[Pod], else_bytes: usize) -> usize {
     pods.iter().take_while(fits).count()
 }
 
-/// What `"receipt_parts":1234,` takes.
+/// Bytes of `"receipt_parts":1234,`.
 const PARTS: usize = 24;
 
-/// A pod's, with a comma.
+/// Bytes of a pod with a comma.
 fn json_bytes(pod: &Pod) -> usize {
     serde_json::to_string(pod).expect("pods in a receipt are plain data").len() + ",".len()
 }
@@ -119,16 +119,16 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_short_is_one_line() {
+    fn short_receipt_is_one_line() {
         let [line] = read(&receipt(50, 20)).try_into().expect("one");
         assert_eq!((line["pods"].as_array().unwrap().len(), line.get("receipt_parts")), (50, None));
     }
 
     #[test]
-    fn the_lines_of_a_long_one_say_whose_they_are_and_how_many() {
+    fn parts_name_their_receipt_and_number() {
         let lines = read(&receipt(1_000, 60));
         assert_eq!(lines[0]["receipt_parts"], lines.len());
-        assert!(lines.iter().skip(1).all(|line| line.get("receipt").is_none()), "it is one receipt");
+        assert!(lines.iter().skip(1).all(|line| line.get("receipt").is_none()), "one receipt");
         for (at, line) in lines.iter().enumerate().skip(1) {
             assert_eq!((&line["receipt_part"], &line["request_id"]), (&(at + 1).into(), &"r-1".into()));
             assert_eq!((&line["node"], &line["ending"]), (&"n-1".into(), &"drained".into()));
@@ -137,12 +137,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_pod_is_missing_or_told_twice(pods in 0_usize..1_500, name_length in 1_usize..250) {
+        fn parts_hold_each_pod_once(pods in 0_usize..1_500, name_length in 1_usize..250) {
             let receipt = receipt(pods, name_length);
             // A receipt without pods has no list of them.
             let pods_of = |line: &Value| line["pods"].as_array().cloned().unwrap_or_default();
-            let told: Vec<_> = read(&receipt).iter().flat_map(pods_of).collect();
-            prop_assert_eq!(Value::Array(told), serde_json::to_value(&receipt.pods).unwrap());
+            let read: Vec<_> = read(&receipt).iter().flat_map(pods_of).collect();
+            prop_assert_eq!(Value::Array(read), serde_json::to_value(&receipt.pods).unwrap());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A pod in the receipt: what it asked for, what it got, and how it ended.
+//! A pod in the receipt.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The answer of a `PodDisruptionBudget` that does not let a pod go.
+/// Answer to an eviction that one `PodDisruptionBudget` blocks.
 pub const BLOCKED_BY_BUDGET: &str = "blocked-by-budget";
-/// The answer to the eviction of a pod that more than one `PodDisruptionBudget` covers.
+/// Answer to the eviction of a pod that several `PodDisruptionBudgets` cover.
 pub const BLOCKED_BY_SEVERAL_BUDGETS: &str = "blocked-by-several-budgets";
 
-/// A pod: its record, or, in the document of a drain that has begun, its name.
-//  A fate that only a newer version knows leaves the name, too.
+/// Record of a pod. In the event of a drain that has begun: only its name.
+//  An unknown fate of a newer version leaves only the name, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -21,7 +21,7 @@ pub enum Pod {
     AtTheBegin(Leaving),
 }
 
-/// What became of a pod.
+/// Record of one pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PodRecord {
@@ -29,66 +29,66 @@ pub struct PodRecord {
     #[serde(default)]
     pub uid: String,
     pub fate: Fate,
-    /// The grace period it asked for.
+    /// Grace period of the pod, in seconds.
     #[serde(default)]
     pub grace_s: u64,
-    /// The least that it was given, by whomever, if that was less.
+    /// Shortest grace period that any client gave the pod, in seconds, if shorter than its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_s: Option<u64>,
-    /// How often an eviction was asked for; in a dry run, one without effect.
+    /// Number of eviction requests; in a dry run, requests without effect.
     #[serde(default)]
     pub evictions: u32,
-    /// How often each answer was given to the requests that it leave.
+    /// Number of answers to eviction and deletion requests, by answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<Cow<'static, str>, u32>,
-    /// The budget that blocked its eviction last; of several the names of the first few, joined by a comma and a space.
+    /// Budget that last blocked the eviction. The first few names of several budgets, joined by a comma and a space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
-    /// Why it stayed, was forced or was lost, or who else had it leave.
+    /// Reason why the pod stayed, was forced or was lost, or the other client that evicted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// When it was first requested to leave. This and those that follow: milliseconds from the notice.
+    /// First request to leave. This and the following: milliseconds from the notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_ms: Option<i64>,
-    /// When the request that it leave was accepted.
+    /// Acceptance of the request to leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_ms: Option<i64>,
-    /// When it had gone.
+    /// End of the pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone_ms: Option<i64>,
 }
 
-/// A pod that has to leave, in the document of a drain that has begun.
+/// Pod to be evicted, in the event of a drain that has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leaving {
     pub pod: String,
 }
 
-/// A pod's end.
+/// End of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// It shut down with all the grace it asked for.
+    /// Shut down within its own grace period.
     Clean,
-    /// It shut down with less grace than it asked for.
+    /// Shut down within a shorter grace period than its own.
     Clamped,
-    /// It was made to leave in spite of what blocked it, so that it could still shut down.
+    /// Deleted although its eviction was blocked, early enough to shut down.
     Forced,
-    /// It was left alone.
+    /// Left alone, such as a pod of a `DaemonSet`.
     Stayed,
-    /// It tolerates the cordon and came after it: not waited for.
+    /// Tolerates the cordon and came after it. The drain did not wait for the pod.
     Returned,
-    /// It was still there when the time was up, and the next invocation goes on with it or its instance is kept.
+    /// On the node at the end of the invocation. The next invocation continues, or the instance is kept.
     Remaining,
-    /// It was still there when the time was up.
+    /// On the node when the time was up.
     Lost,
-    /// It was shutting down when its node stopped answering, or was stuck in Terminating, so that nobody knows how it ended.
+    /// Shutting down when the node stopped answering, or stuck in Terminating. Its end is unknown.
     Unconfirmed,
-    /// In a dry run: the API server would let it go.
+    /// In a dry run: the API server would accept the eviction.
     WouldLeave,
-    /// In a dry run: something would block its eviction.
+    /// In a dry run: the eviction would be blocked.
     WouldBeBlocked,
 }
 
@@ -107,7 +107,7 @@ impl Fate {
         Self::WouldBeBlocked,
     ];
 
-    /// As it stands in the receipt.
+    /// Spelling in the receipt.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -126,7 +126,7 @@ impl Fate {
 }
 
 impl Pod {
-    /// Its namespace and name.
+    /// `namespace/name` of the pod.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -134,7 +134,7 @@ impl Pod {
         }
     }
 
-    /// What became of it, if that is known.
+    /// Record of the pod, if its end is known.
     #[must_use]
     pub fn record(&self) -> Option<&PodRecord> {
         match self {
@@ -143,13 +143,13 @@ impl Pod {
         }
     }
 
-    /// Its end, if that is known.
+    /// End of the pod, if known.
     #[must_use]
     pub fn fate(&self) -> Option<Fate> {
         self.record().map(|record| record.fate)
     }
 
-    /// Why it came to that end.
+    /// Reason of the end, if recorded.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.record()?.why.as_deref()
@@ -157,7 +157,7 @@ impl Pod {
 }
 
 impl PodRecord {
-    /// A pod that asks for that grace and came to that end, of which nothing else is said.
+    /// Record with an end and a grace period, and nothing else.
     #[must_use]
     pub fn of(pod: String, uid: String, fate: Fate, grace: Duration) -> Self {
         Self {
@@ -176,19 +176,19 @@ impl PodRecord {
         }
     }
 
-    /// Why it was lost, was forced or stayed.
+    /// Reason why the pod was lost, was forced or stayed.
     #[must_use]
     pub fn why(&self) -> &str {
         self.why.as_deref().unwrap_or("nothing is known of why")
     }
 
-    /// Whether it shut down with all the grace it asked for, by whichever way it was told.
+    /// Returns `true` if the pod shut down with its whole grace period, evicted or forced.
     #[must_use]
     pub fn had_its_full_grace(&self) -> bool {
         matches!(self.fate, Fate::Clean | Fate::Forced) && self.given_s.is_none()
     }
 
-    /// How often a budget refused to let it go.
+    /// Number of evictions that budgets blocked.
     #[must_use]
     pub fn refusals(&self) -> u32 {
         let answers =
@@ -196,7 +196,7 @@ impl PodRecord {
         answers.copied().fold(0, u32::saturating_add)
     }
 
-    /// A record for tests: a pod of that fate, which a budget refused to let go so often.
+    /// Record for tests.
     #[cfg(test)]
     pub(crate) fn sample(pod: &str, fate: Fate, refusals: u32) -> Self {
         Self {
@@ -216,23 +216,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fate_has_one_name() {
+    fn json_spells_each_fate_like_as_str() {
         for fate in Fate::ALL {
             assert_eq!(json!(fate), fate.as_str());
         }
     }
 
     #[test]
-    fn refusals_of_one_budget_and_of_several_count_and_no_other_answer() {
+    fn refusals_count_answers_of_budgets_only() {
         let mut pod = PodRecord::sample("shop/web-0", Fate::Lost, 2);
         pod.answers.extend([(BLOCKED_BY_SEVERAL_BUDGETS.into(), 3), ("throttled".into(), 7)]);
         assert_eq!(pod.refusals(), 5);
         pod.answers.insert(BLOCKED_BY_BUDGET.into(), u32::MAX);
-        assert_eq!(pod.refusals(), u32::MAX, "more than a number holds");
+        assert_eq!(pod.refusals(), u32::MAX, "saturates");
     }
 
     #[test]
-    fn a_pod_is_read_as_it_was_written_at_the_end_and_at_the_begin() {
+    fn record_and_name_survive_a_round_trip() {
         let leaving = Pod::AtTheBegin(Leaving { pod: "shop/web-0".to_owned() });
         for pod in [Pod::AtTheEnd(PodRecord::sample("shop/web-0", Fate::Forced, 2)), leaving] {
             assert_eq!(serde_json::from_value::<Pod>(json!(pod)).expect("a pod"), pod);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_has_its_full_grace_unless_it_was_given_less_or_did_not_go() {
+    fn full_grace_requires_an_end_without_a_shorter_period() {
         let with = |fate, given_s| PodRecord { given_s, ..PodRecord::sample("shop/web-0", fate, 0) };
         for (fate, given_s, full) in [
             (Fate::Clean, None, true),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn why_a_pod_was_lost_is_what_was_written_or_that_nothing_is_known() {
+    fn missing_reason_has_a_default_text() {
         let unknown = PodRecord::sample("shop/web-0", Fate::Lost, 0);
         let known = PodRecord { why: Some("its budget".to_owned()), ..unknown.clone() };
         assert_eq!((known.why(), unknown.why()), ("its budget", "nothing is known of why"));

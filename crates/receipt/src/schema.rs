@@ -1,10 +1,10 @@
-//! The JSON Schemas in `docs/`, for tests: made from the types of the log's wide lines, and compared with them.
+//! JSON Schemas in `docs/`, for tests: generated from the types of the log's wide lines and compared with the files.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// Fails unless the file in `docs/` is the type's own schema, which lets nothing through that the type does not have.
+/// Fails unless the file in `docs/` is the schema of the type, closed to additional properties.
 pub fn is_documented<T: JsonSchema>(file: &str, title: &str) {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -12,13 +12,13 @@ pub fn is_documented<T: JsonSchema>(file: &str, title: &str) {
     schema["title"] = json!(title);
     let schema = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n";
     let written = std::fs::read_to_string(format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR")));
-    assert!(written.unwrap_or_default() == schema, "docs/{file} is another schema than this:\n{schema}");
+    assert!(written.unwrap_or_default() == schema, "docs/{file} differs from the schema of the type:\n{schema}");
 }
 
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            // What a reader takes for a field that is not there is no part of what is written.
+            // Defaults concern readers; the schema describes what is written.
             object.remove("default");
             if object.contains_key("properties") {
                 object.insert("additionalProperties".to_owned(), json!(false));

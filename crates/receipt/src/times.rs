@@ -1,4 +1,4 @@
-//! When what was done, in milliseconds from the notice.
+//! Times of a drain, in milliseconds from the notice.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowRecord {
-    /// When it began.
+    /// Start of the window.
     pub start_ms: i64,
-    /// When this invocation has to stop.
+    /// Latest end of this invocation.
     pub end_ms: i64,
-    /// When the instance goes; absent while something may wait for it.
+    /// End of the instance; absent while a lifecycle hook may still hold the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<i64>,
-    /// Seconds kept before it goes.
+    /// Seconds of reserve before the deadline.
     pub margin_s: u64,
 }
 
-/// How long was waited when the last pod had gone.
+/// Waits after the last pod has gone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AfterDrain {
-    /// Milliseconds for pods that the scheduler bound just before it saw the cordon.
+    /// Wait for pods that the scheduler bound just before it observed the cordon, in milliseconds.
     pub late_pods_ms: u64,
-    /// Milliseconds until the volumes that were attached to the node were detached; absent if none was waited for.
+    /// Wait for the node's volumes to be detached, in milliseconds; absent without such volumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_ms: Option<u64>,
-    /// How many of them were attached still.
+    /// Number of volumes still attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_attached: Option<usize>,
-    /// Milliseconds until the instance was a target in none of its cluster's target groups; absent if it was in none.
+    /// Wait until no target group of the cluster has the instance, in milliseconds; absent if none had it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_ms: Option<u64>,
-    /// In how many it was one still.
+    /// Number of target groups that still have the instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_left: Option<usize>,
 }
 
-/// A step and when it was done.
+/// Step of a drain with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
@@ -51,15 +51,15 @@ pub struct Step {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StepName {
-    /// The function began to work on the notice.
+    /// The function has started to work on the notice.
     Begun,
-    /// EC2 said who the instance is.
+    /// EC2 has described the instance.
     Described,
-    /// EC2 did not say who the instance is. Its node was found by its id in a cluster that is known.
+    /// EC2 has not described the instance. A known cluster has a node with the instance's id.
     FoundByNode,
     /// The node is cordoned.
     Claimed,
-    /// The node's `NodeClaim` is deleted: the rest is Karpenter's.
+    /// The node's `NodeClaim` is deleted. Karpenter drains the node.
     NodeClaimDeleted,
     /// The drain is over.
     Drained,
@@ -67,6 +67,6 @@ pub enum StepName {
     Ready,
     /// The lifecycle action is completed.
     Completed,
-    /// What is left is a later invocation's.
+    /// A later invocation continues the drain.
     HandedOn,
 }

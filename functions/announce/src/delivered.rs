@@ -1,8 +1,7 @@
-//! What a sink has had, so that what fails with one is not sent to another again, and old news not told as new.
+//! Delivered events of a sink, so that a failure of one sink does not repeat messages of another.
 //!
-//! The rule: each sink gets each event **at least once**, or the queue gives up after five receives and keeps it. An
-//! event that one sink did not take comes back from the queue, for all. This function remembers what the others took,
-//! as long as it is warm; another environment does not know, and sends it to them once more.
+//! Each sink gets each event **at least once**, or SQS keeps the event after five receives. An event that one sink fails to
+//! deliver returns for all sinks. Warm environments skip the sinks that delivered it; a new environment delivers it again.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,78 +11,74 @@ use spillway_receipt::{Ending, Receipt};
 use crate::event::{Event, Phase};
 use crate::nodes::Node;
 
-/// Events come back within minutes; so many more than a storm makes are remembered.
+/// Most events to remember: more than a storm has. Events return within minutes.
 const MOST: usize = 5_000;
 
-/// What a sink has had, the oldest first.
+/// Delivered events, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Delivered(Mutex<VecDeque<Had>>);
+pub(crate) struct Delivered(Mutex<VecDeque<Entry>>);
 
-/// What is remembered of an event.
 #[derive(Debug)]
-struct Had {
+struct Entry {
     id: String,
     request_id: String,
     event_id: Option<String>,
     instance: Option<String>,
-    /// `None`: that the drain has begun.
+    /// `None` while the drain goes on.
     ending: Option<Ending>,
-    /// The names of the pods that were lost.
+    /// Names of the lost pods.
     lost: Vec<String>,
 }
 
 impl Delivered {
-    /// Notes that the sink has had an event.
-    pub(crate) fn note(&self, event: &Event) {
-        let mut all = self.all();
-        all.push_back(Had::of(event));
-        if all.len() > MOST {
-            all.pop_front();
+    pub(crate) fn record(&self, event: &Event) {
+        let mut entries = self.entries();
+        entries.push_back(Entry::of(event));
+        if entries.len() > MOST {
+            entries.pop_front();
         }
     }
 
-    /// Whether the sink has had it.
     pub(crate) fn has(&self, event: &Event) -> bool {
-        self.all().iter().any(|had| had.id == event.id)
+        self.entries().iter().any(|entry| entry.id == event.id)
     }
 
-    /// Whether it is no news after what the sink has had.
-    pub(crate) fn outdates(&self, event: &Event) -> bool {
+    /// Returns `true` if delivered events make the event obsolete.
+    pub(crate) fn supersedes(&self, event: &Event) -> bool {
         match (event.phase, event.receipt.ending) {
             (Phase::Begun | Phase::Blocked | Phase::Unblocked, _) => self.has_end_of(event),
-            (Phase::Ended, Some(Ending::Failed)) => self.has_more_than(event),
+            (Phase::Ended, Some(Ending::Failed)) => self.supersedes_failure(event),
             (Phase::Ended, _) => false,
         }
     }
 
-    /// Whether the drain of this beginning has ended, and that was told.
     fn has_end_of(&self, begun: &Event) -> bool {
         let Receipt { instance, notice, .. } = &begun.receipt;
-        let is_end = |had: &Had| had.ending.is_some() && had.instance == *instance && had.event_id == notice.event_id;
-        self.all().iter().any(is_end)
+        let is_end =
+            |entry: &Entry| entry.ending.is_some() && entry.instance == *instance && entry.event_id == notice.event_id;
+        self.entries().iter().any(is_end)
     }
 
-    /// Whether another attempt at the notice did better, or one failed before it, or another notice about the node, and
-    /// this failure has lost no other pods.
-    fn has_more_than(&self, failure: &Event) -> bool {
+    /// Returns `true` after a better attempt, or if an earlier failure of the notice or of the node has all lost pods of this one.
+    fn supersedes_failure(&self, failure: &Event) -> bool {
         let receipt = &failure.receipt;
-        let all = self.all();
-        // Lambda's attempts at one notice share its request id.
-        let attempts = all.iter().filter(|had| had.request_id == receipt.request_id).filter_map(|had| had.ending);
-        let attempts: Vec<_> = attempts.collect();
-        let about_the_node = || all.iter().filter(|had| had.instance == receipt.instance);
+        let entries = self.entries();
+        // Lambda's retries share the request id.
+        let attempts = entries.iter().filter(|entry| entry.request_id == receipt.request_id);
+        let attempts: Vec<_> = attempts.filter_map(|entry| entry.ending).collect();
+        let of_node = || entries.iter().filter(|entry| entry.instance == receipt.instance);
         let lost = Node::of(failure).lost();
-        let all_known = lost.iter().all(|pod| about_the_node().any(|had| had.lost.contains(&pod.pod)));
-        let did_better = attempts.iter().any(|ending| *ending != Ending::Failed);
-        did_better || (all_known && !(attempts.is_empty() && lost.is_empty()))
+        let all_known = lost.iter().all(|pod| of_node().any(|entry| entry.lost.contains(&pod.pod)));
+        let has_success = attempts.iter().any(|ending| *ending != Ending::Failed);
+        has_success || (all_known && !(attempts.is_empty() && lost.is_empty()))
     }
 
-    fn all(&self) -> MutexGuard<'_, VecDeque<Had>> {
+    fn entries(&self) -> MutexGuard<'_, VecDeque<Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Had {
+impl Entry {
     fn of(event: &Event) -> Self {
         let Event { id, receipt, .. } = event;
         Self {
@@ -103,11 +98,11 @@ mod tests {
     use crate::samples::{begun, blocked, ended, unblocked};
 
     #[test]
-    fn a_beginning_is_no_news_only_after_the_end_of_its_own_drain() {
-        let after = |had: Event| {
+    fn only_the_end_of_the_same_drain_supersedes_its_beginning() {
+        let after = |event: Event| {
             let delivered = Delivered::default();
-            delivered.note(&had);
-            delivered.outdates(&begun(1))
+            delivered.record(&event);
+            delivered.supersedes(&begun(1))
         };
         let mut another_notice = ended(1, "drained");
         another_notice.receipt.notice.event_id = Some("e-2".to_owned());
@@ -118,16 +113,16 @@ mod tests {
         assert!(!after(another_instance));
         assert!(!after(begun(1)));
         let delivered = Delivered::default();
-        assert!(!delivered.outdates(&blocked(1)));
-        delivered.note(&ended(1, "drained"));
-        assert!(delivered.outdates(&blocked(1)) && delivered.outdates(&unblocked(1)));
+        assert!(!delivered.supersedes(&blocked(1)));
+        delivered.record(&ended(1, "drained"));
+        assert!(delivered.supersedes(&blocked(1)) && delivered.supersedes(&unblocked(1)));
     }
 
     #[test]
-    fn the_latest_are_remembered_and_no_more() {
+    fn oldest_entry_is_dropped_at_the_limit() {
         let delivered = Delivered::default();
         for n in 0..=MOST {
-            delivered.note(&begun(n));
+            delivered.record(&begun(n));
         }
         assert!(!delivered.has(&begun(0)));
         assert!(delivered.has(&begun(1)) && delivered.has(&begun(MOST)));

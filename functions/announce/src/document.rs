@@ -1,4 +1,4 @@
-//! The document of the webhook: where messages are posted, how, and in which form. One JSON text, kept in AWS. Pure.
+//! The document of the webhook: a JSON text with the address, the headers and the format. Pure.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use crate::form::Form;
 use crate::words::{clip, distinct};
 
-/// What is accepted, for people.
-const ACCEPTED: &str = r#"a JSON object with "url" (https://…) and, if wanted, "headers" (an object of texts), "proxy" (http://… or https://…), "format" ("slack", "text" or "json") and "template" (a Go template, which wins over the format)"#;
+/// Description of a document in errors.
+const ACCEPTED: &str = r#"a JSON object with "url" (https://…) and optionally "headers" (an object of strings), "proxy" (http://… or https://…), "format" ("slack", "text" or "json") and "template" (a Go template, which overrides the format)"#;
 
-/// All that is known of the webhook. The URL, the headers and the proxy may be secrets.
+/// Document of a webhook. The URL, the headers and the proxy may be secrets.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) url: SecretString,
@@ -23,21 +23,21 @@ pub(crate) struct Document {
     pub(crate) form: Form,
 }
 
-/// Everything that is wrong with a document. No value of it is repeated: it may be a secret.
+/// Problems of a document, without its values, which may be secrets.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct DocumentError(Vec<String>);
 
 impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; it takes {ACCEPTED}", self.0.join("; "))
+        write!(f, "{}; expected {ACCEPTED}", self.0.join("; "))
     }
 }
 
 impl Document {
-    /// Reads a document whole: every problem is reported at once.
+    /// Parses a document and reports all problems at once.
     pub(crate) fn parse(text: &str) -> Result<Self, DocumentError> {
         let Ok(Value::Object(members)) = serde_json::from_str(text) else {
-            return Err(DocumentError(vec!["is no JSON object".to_owned()]));
+            return Err(DocumentError(vec!["is not a JSON object".to_owned()]));
         };
         let mut problems = Vec::new();
         let mut unknown = Vec::new();
@@ -75,30 +75,30 @@ impl Document {
     }
 }
 
-/// A name in an error. The document may have anything for one, and of any length.
+/// Name in an error, shortened: a document may have names of any length.
 fn quoted(name: &str) -> String {
     const MOST: usize = 64;
     format!("{:?}", clip(name, MOST))
 }
 
 fn text<'a>(member: &str, value: &'a Value) -> Result<&'a str, String> {
-    value.as_str().ok_or_else(|| format!("has a {member:?} that is no text"))
+    value.as_str().ok_or_else(|| format!("has a {member:?} that is not a string"))
 }
 
 fn has_scheme(value: &str, schemes: &[&str]) -> bool {
     Url::parse(value).is_ok_and(|url| schemes.contains(&url.scheme()) && url.has_host())
 }
 
-/// Not plain HTTP: whoever reads the URL on the way can write to the channel.
+/// Parses the URL. Plain HTTP is refused, because it would disclose the URL, which is a secret.
 fn webhook_url(value: &Value) -> Result<SecretString, String> {
     let url = text("url", value)?;
-    has_scheme(url, &["https"]).then(|| url.into()).ok_or_else(|| "has a \"url\" that is no https URL".to_owned())
+    has_scheme(url, &["https"]).then(|| url.into()).ok_or_else(|| "has a \"url\" that is not an https URL".to_owned())
 }
 
 fn proxy_url(value: &Value) -> Result<SecretString, String> {
     let url = text("proxy", value)?;
     let fits = has_scheme(url, &["http", "https"]);
-    fits.then(|| url.into()).ok_or_else(|| "has a \"proxy\" that is no http or https URL".to_owned())
+    fits.then(|| url.into()).ok_or_else(|| "has a \"proxy\" that is not an http or https URL".to_owned())
 }
 
 fn form(value: &Value) -> Result<Form, String> {
@@ -106,11 +106,11 @@ fn form(value: &Value) -> Result<Form, String> {
         "slack" => Ok(Form::Slack),
         "json" => Ok(Form::Json),
         "text" => Ok(Form::Text),
-        _ => Err("has another \"format\" than \"slack\", \"text\" or \"json\"".to_owned()),
+        _ => Err("has a \"format\" other than \"slack\", \"text\" or \"json\"".to_owned()),
     }
 }
 
-/// The form without a template and a format. Other chats than Slack refuse `blocks`.
+/// Default format by host. Chats other than Slack refuse `blocks`.
 fn default_form(url: &SecretString) -> Form {
     let url = Url::parse(url.expose_secret()).ok();
     match url.as_ref().and_then(Url::host_str) {
@@ -124,19 +124,19 @@ fn template_of(value: &Value) -> Result<Form, String> {
     template.map(Form::Template).map_err(|error| format!("has a \"template\" that does not parse, at {error}"))
 }
 
-/// The headers when the document has none.
+/// Default headers.
 fn json_headers() -> HeaderMap {
     HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))])
 }
 
 fn headers_of(value: &Value) -> Result<HeaderMap, String> {
-    let object: &Map<_, _> = value.as_object().ok_or("has \"headers\" that are no object of texts")?;
+    let object: &Map<_, _> = value.as_object().ok_or("has \"headers\" that are not an object of strings")?;
     let headers = object.iter().map(|(name, text)| {
-        let text = text.as_str().ok_or_else(|| format!("has a header that is no text: {}", quoted(name)))?;
-        let header = HeaderName::try_from(name)
-            .map_err(|_| format!("has a header that cannot be named so: {}", quoted(name)))?;
-        let mut text = HeaderValue::try_from(text)
-            .map_err(|_| format!("has a header with a value that none can have: {}", quoted(name)))?;
+        let text = text.as_str().ok_or_else(|| format!("has a header that is not a string: {}", quoted(name)))?;
+        let header =
+            HeaderName::try_from(name).map_err(|_| format!("has a header with an invalid name: {}", quoted(name)))?;
+        let mut text =
+            HeaderValue::try_from(text).map_err(|_| format!("has a header with an invalid value: {}", quoted(name)))?;
         text.set_sensitive(true);
         Ok((header, text))
     });
@@ -151,7 +151,7 @@ mod tests {
 
     fn problems(document: &Value) -> String {
         let error = Document::parse(&document.to_string()).expect_err("no document").to_string();
-        let (problems, accepted) = error.split_once("; it takes ").expect("what is accepted");
+        let (problems, accepted) = error.split_once("; expected ").expect("a description");
         assert_eq!(accepted, ACCEPTED);
         problems.to_owned()
     }
@@ -165,8 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn host_decides_between_slack_and_text() {
-        let form = |url: &str| Document::parse(&json!({"url": url}).to_string()).expect("a document").form;
+    fn template_then_format_then_host_decide_the_form() {
+        let parse = |document: Value| Document::parse(&document.to_string()).expect("a document").form;
+        let form = |url: &str| parse(json!({"url": url}));
         for url in ["https://hooks.slack.com/services/T1", "https://HOOKS.slack-gov.com/triggers/T1"] {
             assert!(matches!(form(url), Form::Slack), "{url}");
         }
@@ -174,10 +175,15 @@ mod tests {
         for url in [google, "https://hooks.slack.com.example/T1"] {
             assert!(matches!(form(url), Form::Text), "{url}");
         }
+        let slack = json!({"url": "https://hooks.example", "format": "slack"});
+        assert!(matches!(parse(slack), Form::Slack));
+        assert!(matches!(parse(json!({"url": "https://hooks.slack.com", "format": "text"})), Form::Text));
+        let template = json!({"url": "https://hooks.example", "format": "json", "template": "{{ .NodeName }}"});
+        assert!(matches!(parse(template), Form::Template(_)));
     }
 
     #[test]
-    fn every_member_can_be_given_and_none_that_is_secret_is_shown() {
+    fn debug_shows_every_member_without_secrets() {
         let document = json!({
             "url": "https://hooks.example/T1/hush",
             "headers": {"Content-type": "application/json", "Authorization": "Bearer hush"},
@@ -190,22 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn format_wins_over_the_host() {
-        let document = Document::parse(r#"{"url": "https://hooks.example", "format": "slack"}"#).expect("a document");
-        assert!(matches!(document.form, Form::Slack), "{document:?}");
-        let document = Document::parse(r#"{"url": "https://hooks.slack.com", "format": "text"}"#).expect("a document");
-        assert!(matches!(document.form, Form::Text), "{document:?}");
-    }
-
-    #[test]
-    fn a_template_wins_over_the_format() {
-        let document = json!({"url": "https://hooks.example", "format": "json", "template": "{{ .NodeName }}"});
-        let document = Document::parse(&document.to_string()).expect("a document");
-        assert!(matches!(document.form, Form::Template(_)), "{document:?}");
-    }
-
-    #[test]
-    fn the_document_on_the_page_is_accepted_and_its_table_has_every_member() {
+    fn document_of_the_page_is_accepted_and_its_table_is_complete() {
         let page = include_str!("../../../docs/announcements.md");
         let section = page.split("## The document of the webhook\n").nth(1).expect("a section");
         let written = section.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a document");
@@ -217,30 +208,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_object_is_refused_and_not_repeated() {
+    fn other_text_than_an_object_is_refused_and_not_repeated() {
         for text in ["", "https://hooks.example/hush", "[]", "\"hush\"", "{\"url\": hush}"] {
             let error = Document::parse(text).expect_err("no document").to_string();
-            assert!(error.starts_with("is no JSON object; it takes ") && !error.contains("hush"), "{error}");
+            assert!(error.starts_with("is not a JSON object; expected ") && !error.contains("hush"), "{error}");
         }
-    }
-
-    #[test]
-    fn a_document_without_a_url_is_refused() {
         assert_eq!(problems(&json!({"format": "json"})), "has no \"url\"");
     }
 
     #[test]
-    fn a_url_goes_over_tls_and_a_proxys_need_not() {
+    fn url_requires_tls_and_proxy_does_not() {
         for url in ["http://hooks.example/hush", "hooks.example/hush", "ftp://hooks.example/hush", "https://"] {
-            assert_eq!(problems(&json!({"url": url})), "has a \"url\" that is no https URL", "{url}");
+            assert_eq!(problems(&json!({"url": url})), "has a \"url\" that is not an https URL", "{url}");
         }
         let of_proxy = |proxy: &str| json!({"url": "https://hooks.example", "proxy": proxy});
         assert!(Document::parse(&of_proxy("http://proxy.example:3128").to_string()).is_ok());
-        assert_eq!(problems(&of_proxy("hush@proxy")), "has a \"proxy\" that is no http or https URL");
+        assert_eq!(problems(&of_proxy("hush@proxy")), "has a \"proxy\" that is not an http or https URL");
     }
 
     #[test]
-    fn every_problem_is_reported_at_once_and_no_value_with_it() {
+    fn all_problems_are_reported_at_once_without_values() {
         let problems = problems(&json!({
             "url": ["https://hooks.example/hush"], "headers": {"Authorization": ["hush"]}, "proxy": 7,
             "format": "hush", "template": "{\n  \"text\": \"{{ nodename }}\"\n}", "webhookurl": "https://hush",
@@ -250,23 +237,18 @@ mod tests {
     }
 
     #[test]
-    fn an_error_stays_short_whatever_names_the_document_has() {
+    fn long_names_are_cut_in_errors() {
         let mut document = json!({"url": "https://hooks.example"});
         for n in 0..1_000 {
             document[format!("{n:04}{}", "x".repeat(4_000))] = json!("hush");
         }
-        let told = problems(&document);
-        assert!(told.starts_with("has unknown members: \"0000xxx") && told.ends_with(", and 990 more"), "{told}");
-        assert!(told.len() < 1_000, "{} bytes", told.len());
-        let told = problems(&json!({"url": "https://hooks.example", "headers": {"a b".repeat(1_000): "hush"}}));
-        assert!(told.len() < 1_000, "{} bytes", told.len());
-    }
-
-    #[test]
-    fn headers_are_texts_with_names_that_headers_can_have() {
+        let unknown = problems(&document);
+        assert!(unknown.starts_with("has unknown members: \"0000xxx") && unknown.ends_with(", and 990 more"));
         let of = |headers: Value| problems(&json!({"url": "https://hooks.example", "headers": headers}));
-        assert_eq!(of(json!("Authorization: hush")), "has \"headers\" that are no object of texts");
-        assert_eq!(of(json!({"a b": "hush"})), "has a header that cannot be named so: \"a b\"");
-        assert_eq!(of(json!({"a": "hush\nx"})), "has a header with a value that none can have: \"a\"");
+        let header = of(json!({"a b".repeat(1_000): "hush"}));
+        assert!(unknown.len() < 1_000 && header.len() < 1_000, "{unknown} {header}");
+        assert_eq!(of(json!("Authorization: hush")), "has \"headers\" that are not an object of strings");
+        assert_eq!(of(json!({"a b": "hush"})), "has a header with an invalid name: \"a b\"");
+        assert_eq!(of(json!({"a": "hush\nx"})), "has a header with an invalid value: \"a\"");
     }
 }

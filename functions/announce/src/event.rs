@@ -1,4 +1,4 @@
-//! What the queue brings: the drain function's messages, in the form of EventBridge's events, each with a receipt.
+//! Events in the queue: each is an `EventBridge` event of the drain function with a receipt.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,49 +8,48 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 use spillway_receipt::{DRAIN_BEGUN, DRAIN_BLOCKED, DRAIN_UNBLOCKED, Document, RECEIPT, Receipt};
 
-/// When in the course of a drain an event tells of it.
+/// Phase of the drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Phase {
     /// The first evictions have been answered.
     Begun,
-    /// Something has blocked pods for long.
+    /// A pod has been blocked for a minute.
     Blocked,
-    /// Nothing blocks them any more.
+    /// The pod is no longer blocked.
     Unblocked,
     /// The receipt is closed.
     Ended,
 }
 
-/// One event of the drain function.
+/// Event of the drain function.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
-    /// The same in every delivery.
+    /// Constant across deliveries.
     pub(crate) id: String,
     pub(crate) phase: Phase,
     pub(crate) receipt: Receipt,
-    /// The node's labels when it was claimed.
+    /// Labels of the node when it was claimed.
     pub(crate) node_labels: BTreeMap<String, String>,
 }
 
-/// A message of the queue that is no such event.
+/// Reason why a message of the queue is not such an event.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EventError {
-    #[error("it is no event of EventBridge: {0}")]
+    #[error("the body is not an EventBridge event: {0}")]
     Unreadable(serde_json::Error),
-    #[error("it has no id")]
+    #[error("the event has no id")]
     NoId,
-    #[error("it is \"{0}\", which is no event of ours")]
+    #[error("\"{0}\" is not an event of Spillway")]
     Foreign(String),
-    #[error("it is of source {from}, and not of Spillway in this account")]
+    #[error("the event is of source {from}, not of Spillway in this account")]
     NotOfSpillway { from: String },
-    #[error("its receipt cannot be read: {0}")]
+    #[error("cannot read the receipt: {0}")]
     Receipt(serde_json::Error),
 }
 
-/// Reads the body of a message. Who may put messages into the queue is IAM's to say; an event that a rule of somebody's leads there
-/// has another source or account.
+/// Reads the body of a message. Rules of other owners may send events to the queue; these have another source or account.
 pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
     let event: EventBridgeEvent<Value> = serde_json::from_str(body).map_err(EventError::Unreadable)?;
     let phase = match event.detail_type.as_str() {
@@ -60,16 +59,16 @@ pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
         RECEIPT => Phase::Ended,
         _ => return Err(EventError::Foreign(event.detail_type)),
     };
-    let of = event.account.unwrap_or_default();
-    if event.source != "spillway" || of != account {
-        return Err(EventError::NotOfSpillway { from: format!("{:?} in account {of:?}", event.source) });
+    let sender = event.account.unwrap_or_default();
+    if event.source != "spillway" || sender != account {
+        return Err(EventError::NotOfSpillway { from: format!("{:?} in account {sender:?}", event.source) });
     }
-    let read = Document::deserialize(&event.detail).map_err(EventError::Receipt)?;
+    let document = Document::deserialize(&event.detail).map_err(EventError::Receipt)?;
     Ok(Event {
         id: event.id.ok_or(EventError::NoId)?,
         phase,
-        receipt: read.receipt.into_owned(),
-        node_labels: read.node_labels.map(Cow::into_owned).unwrap_or_default(),
+        receipt: document.receipt.into_owned(),
+        node_labels: document.node_labels.map(Cow::into_owned).unwrap_or_default(),
     })
 }
 
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_is_read() {
+    fn each_detail_type_has_its_phase() {
         for (detail_type, phase) in [
             ("Spillway Drain Begun", Phase::Begun),
             ("Spillway Drain Blocked", Phase::Blocked),
@@ -105,25 +104,19 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_of_another_account_or_another_source_is_not_believed() {
+    fn foreign_account_or_source_is_refused() {
         let genuine = body("Spillway Receipt", &json!({"receipt": 2}));
         assert!(read(&genuine, HOME).is_ok());
         for (ours, theirs) in [(HOME, "999999999999"), ("\"spillway\"", "\"my.tool\""), ("\"account\"", "\"accounts\"")]
         {
             let forged = genuine.replace(ours, theirs);
             let refused = read(&forged, HOME).map(|event| event.id).expect_err("forged").to_string();
-            assert!(refused.ends_with("and not of Spillway in this account"), "{refused}");
+            assert!(refused.ends_with(", not of Spillway in this account"), "{refused}");
         }
-    }
-
-    #[test]
-    fn what_is_no_event_of_ours_says_what_it_is() {
-        let why = |body: &str| read(body, HOME).map(|event| event.id).expect_err("no event of ours").to_string();
-        assert_eq!(why("hello"), "it is no event of EventBridge: expected value at line 1 column 1");
-        assert_eq!(
-            why(&body("EC2 Spot Instance Interruption Warning", &json!({}))),
-            "it is \"EC2 Spot Instance Interruption Warning\", which is no event of ours"
-        );
-        assert!(why(&body("Spillway Receipt", &json!({"pods": 7}))).starts_with("its receipt cannot be read: "));
+        let error = |body: &str| read(body, HOME).map(|event| event.id).expect_err("a foreign message").to_string();
+        assert_eq!(error("hello"), "the body is not an EventBridge event: expected value at line 1 column 1");
+        let spot = error(&body("EC2 Spot Instance Interruption Warning", &json!({})));
+        assert_eq!(spot, "\"EC2 Spot Instance Interruption Warning\" is not an event of Spillway");
+        assert!(error(&body("Spillway Receipt", &json!({"pods": 7}))).starts_with("cannot read the receipt: "));
     }
 }

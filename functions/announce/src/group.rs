@@ -1,5 +1,4 @@
-//! Which messages a batch of events makes: one for all drains that began, one for all that something blocks, one for all
-//! that nothing blocks any more, one for all that ended. Fifty nodes that go at once are one piece of news.
+//! Groups a batch of events into messages: one for each phase. Fifty nodes that end at once make one message.
 
 use std::collections::HashSet;
 
@@ -9,54 +8,55 @@ use crate::event::{Event, Phase};
 use crate::nodes::{Node, nodes};
 use crate::receipt::{are_of_one_drain, is_over};
 
-/// One message to people.
+/// Message to people.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) phase: Phase,
-    /// What it tells of; never none.
+    /// At least one event.
     pub(crate) events: Vec<&'a Event>,
+    /// Log group of the drain function; empty if unknown.
+    pub(crate) log_group: &'a str,
 }
 
 impl<'a> Message<'a> {
-    /// The nodes that it tells of.
     pub(crate) fn nodes(&self) -> Vec<Node<'a>> {
         nodes(&self.events)
     }
 
-    /// The same news, one message for each notice.
+    /// Splits the message into one for each notice.
     pub(crate) fn singles(&self) -> impl Iterator<Item = Message<'a>> {
-        self.events.iter().map(|event| Message { phase: self.phase, events: vec![*event] })
+        self.events.iter().map(|event| Message { events: vec![*event], ..*self })
     }
 }
 
-/// The messages, in their order.
-pub(crate) fn messages<'a>(events: &[&'a Event]) -> Vec<Message<'a>> {
-    let mut seen = HashSet::new();
+/// Returns the messages in order of their phases.
+pub(crate) fn messages<'a>(events: &[&'a Event], log_group: &'a str) -> Vec<Message<'a>> {
+    let mut known = HashSet::new();
     let news: Vec<&Event> =
-        events.iter().copied().filter(|event| is_news(event) && seen.insert(event.id.as_str())).collect();
+        events.iter().copied().filter(|event| is_news(event) && known.insert(event.id.as_str())).collect();
     let of = |phase| news.iter().copied().filter(move |event| event.phase == phase).collect::<Vec<_>>();
     let is_among =
         |event: &Event, others: &[&Event]| others.iter().any(|other| are_of_one_drain(&other.receipt, &event.receipt));
-    let ended = attempts_that_count(&of(Phase::Ended));
-    // Who reads that a drain has ended need not be told that it began. What was over before anybody read of it is no news.
+    let ended = decisive_attempts(&of(Phase::Ended));
+    // The end of a drain in the same batch makes its beginning and its blockage obsolete.
     let without = |phase, others: &[&Event]| {
         let events = of(phase).into_iter().filter(|event| !is_among(event, &ended) && !is_among(event, others));
-        Message { phase, events: events.collect() }
+        Message { phase, events: events.collect(), log_group }
     };
     [
         without(Phase::Begun, &[]),
         without(Phase::Blocked, &of(Phase::Unblocked)),
         without(Phase::Unblocked, &of(Phase::Blocked)),
-        Message { phase: Phase::Ended, events: ended.clone() },
+        Message { phase: Phase::Ended, events: ended.clone(), log_group },
     ]
     .into_iter()
     .filter(|message| !message.events.is_empty())
     .collect()
 }
 
-/// How each notice ended. Lambda tries one that failed again, with the same request id, and each attempt tells its own end:
-/// of these one that did not fail counts, or else the one that lost most, the first of several.
-fn attempts_that_count<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
+/// Selects one attempt for each notice. Lambda's retries share the request id: a success wins, else the failure with most
+/// lost pods, the first of several.
+fn decisive_attempts<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     let weight = |event: &Event| (event.receipt.ending != Some(Ending::Failed), Node::of(event).lost().len());
     let mut attempts: Vec<&Event> = Vec::new();
     for event in ended {
@@ -69,8 +69,7 @@ fn attempts_that_count<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     attempts
 }
 
-/// A drain that another notice's message tells of, or that goes on, is no news, and neither is a notice that nothing
-/// came of.
+/// Returns `false` for the receipt of a notice without a final result.
 fn is_news(event: &Event) -> bool {
     event.phase != Phase::Ended || is_over(&event.receipt)
 }
@@ -80,15 +79,15 @@ mod tests {
     use super::*;
     use crate::samples::{begun, blocked, ended, lossy, unblocked};
 
-    /// Each message's phase and the ids of its events.
+    /// Phase and event ids of each message.
     fn grouped(events: &[Event]) -> Vec<(Phase, Vec<String>)> {
         let all: Vec<&Event> = events.iter().collect();
         let ids = |message: Message<'_>| message.events.iter().map(|event| event.id.clone()).collect();
-        messages(&all).into_iter().map(|message| (message.phase, ids(message))).collect()
+        messages(&all, "").into_iter().map(|message| (message.phase, ids(message))).collect()
     }
 
     #[test]
-    fn fifty_nodes_make_one_message_when_they_begin_and_one_when_they_end() {
+    fn fifty_nodes_make_one_message_per_phase() {
         let begins: Vec<_> = (0..50).map(begun).collect();
         assert_eq!(grouped(&begins), [(Phase::Begun, begins.iter().map(|event| event.id.clone()).collect())]);
         let ends: Vec<_> = (0..50).map(|n| ended(n, "drained")).collect();
@@ -96,34 +95,23 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_that_begins_and_ends_in_one_batch_is_told_once() {
-        let events = [begun(1), begun(2), ended(1, "failed")];
-        assert_eq!(
-            grouped(&events),
-            [(Phase::Begun, vec!["begun-2".to_owned()]), (Phase::Ended, vec!["ended-1".to_owned()])]
-        );
-    }
-
-    #[test]
-    fn a_beginning_is_told_while_its_drain_goes_on() {
-        assert_eq!(grouped(&[begun(1), ended(1, "continued")]), [(Phase::Begun, vec!["begun-1".to_owned()])]);
-    }
-
-    #[test]
-    fn a_blocked_drain_is_told_while_it_is_blocked_and_then_that_it_is_over() {
-        let told = |events: &[Event]| {
+    fn later_phase_in_the_batch_replaces_the_earlier_one() {
+        let phases = |events: &[Event]| {
             let phases = grouped(events).into_iter().map(|(phase, events)| (phase, events.len()));
             phases.collect::<Vec<_>>()
         };
-        assert_eq!(told(&[blocked(1), begun(2), blocked(3)]), [(Phase::Begun, 1), (Phase::Blocked, 2)]);
-        assert_eq!(told(&[unblocked(1)]), [(Phase::Unblocked, 1)]);
-        assert_eq!(told(&[blocked(1), ended(1, "failed")]), [(Phase::Ended, 1)]);
-        assert_eq!(told(&[unblocked(1), ended(1, "drained")]), [(Phase::Ended, 1)]);
-        assert_eq!(told(&[blocked(1), unblocked(1), blocked(2)]), [(Phase::Blocked, 1)]);
+        assert_eq!(phases(&[begun(1), begun(2), ended(1, "failed")]), [(Phase::Begun, 1), (Phase::Ended, 1)]);
+        assert_eq!(phases(&[begun(1), ended(1, "continued")]), [(Phase::Begun, 1)]);
+        assert_eq!(phases(&[begun(1), begun(1)]), [(Phase::Begun, 1)], "delivered twice");
+        assert_eq!(phases(&[blocked(1), begun(2), blocked(3)]), [(Phase::Begun, 1), (Phase::Blocked, 2)]);
+        assert_eq!(phases(&[unblocked(1)]), [(Phase::Unblocked, 1)]);
+        assert_eq!(phases(&[blocked(1), ended(1, "failed")]), [(Phase::Ended, 1)]);
+        assert_eq!(phases(&[unblocked(1), ended(1, "drained")]), [(Phase::Ended, 1)]);
+        assert_eq!(phases(&[blocked(1), unblocked(1), blocked(2)]), [(Phase::Blocked, 1)]);
     }
 
     #[test]
-    fn only_what_is_news_makes_a_message() {
+    fn only_final_endings_make_a_message() {
         for ending in ["drained", "done", "failed"] {
             assert_eq!(grouped(&[ended(1, ending)]).len(), 1, "{ending}");
         }
@@ -134,23 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn of_several_attempts_at_one_notice_one_is_told() {
+    fn success_or_most_losses_decide_among_attempts() {
         let attempt = |id: &str, event: Event| Event { id: id.to_owned(), ..event };
-        let told = |attempts: &[Event]| grouped(attempts).remove(0).1;
+        let decisive = |attempts: &[Event]| grouped(attempts).remove(0).1;
         let (late, lossy) = (attempt("late", ended(1, "failed")), attempt("lossy", lossy(1)));
         let later = attempt("later", ended(1, "failed"));
-        assert_eq!(told(&[late.clone(), lossy.clone(), later]), ["lossy"]);
-        assert_eq!(told(&[lossy, attempt("well", ended(1, "drained")), late]), ["well"]);
-    }
-
-    #[test]
-    fn of_attempts_that_fared_alike_the_first_is_told() {
-        let again = Event { id: "again".to_owned(), ..lossy(1) };
-        assert_eq!(grouped(&[lossy(1), again]).remove(0).1, ["ended-1"]);
-    }
-
-    #[test]
-    fn an_event_that_was_delivered_twice_is_told_once() {
-        assert_eq!(grouped(&[begun(1), begun(1)]), [(Phase::Begun, vec!["begun-1".to_owned()])]);
+        assert_eq!(decisive(&[late.clone(), lossy.clone(), later]), ["lossy"]);
+        assert_eq!(decisive(&[lossy.clone(), attempt("again", lossy.clone())]), ["lossy"]);
+        assert_eq!(decisive(&[lossy, attempt("well", ended(1, "drained")), late]), ["well"]);
     }
 }

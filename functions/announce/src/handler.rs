@@ -1,4 +1,4 @@
-//! Batch of the queue, from its records to what people read, in order.
+//! Handles a batch of the queue, from its records to delivered messages.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,10 +13,9 @@ use tokio::time::Instant;
 use crate::event::{self, Event};
 use crate::sink::Sink;
 
-/// What is kept back at the end of an invocation, so that the answer still says which records failed.
-const FOR_THE_ANSWER: Duration = Duration::from_secs(1);
+/// Reserve at the end of an invocation for the answer, which names the failed records.
+const ANSWER_RESERVE: Duration = Duration::from_secs(1);
 
-/// Everything a batch needs, made once when the function starts.
 #[derive(Debug)]
 pub(crate) struct Announcer {
     /// ARN of the queue whose messages are accepted.
@@ -25,36 +24,37 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    /// Handles a batch of the function's own queue. Every other payload is an error.
+    /// Handles a batch of the function's own queue. Any other payload is an error.
     pub(crate) async fn answer(&self, event: LambdaEvent<Value>) -> Result<SqsBatchResponse, Error> {
         let LambdaEvent { payload, context } = event;
         if let Some(source) = self.foreign_source(&payload) {
-            return Err(format!("this function takes messages of the queue {:?}; got {source}", self.queue_arn).into());
+            return Err(
+                format!("the function accepts messages of the queue {:?} only; got {source}", self.queue_arn).into()
+            );
         }
         self.handle(LambdaEvent::new(serde_json::from_value(payload)?, context)).await
     }
 
-    /// First thing in a payload that is not a message of the function's own queue.
-    ///
-    /// Whoever may create an event source mapping can make Lambda deliver messages of any queue.
+    /// Description of the first record that is not of the function's own queue. Any principal with the right to create event
+    /// source mappings can send messages of other queues.
     fn foreign_source(&self, payload: &Value) -> Option<String> {
         let Some(records) = payload["Records"].as_array() else { return Some(quoted(payload)) };
         let mut sources = records.iter().map(|record| &record["eventSourceARN"]);
         sources.find(|source| **source != self.queue_arn).map(|source| format!("one of {}", quoted(source)))
     }
 
-    /// Handles a batch. Answers the records that are to come back, because a sink has not had their event.
+    /// Handles a batch. Returns the records whose event a sink has not delivered; SQS sends these again.
     pub(crate) async fn handle(&self, batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
-        let (until, account) = (end(&batch.context), account(&batch.context));
+        let (end, account) = (end(&batch.context), account(&batch.context));
         let records = batch.payload.records;
         let read: Vec<_> = records.iter().map(|record| read(record, &account)).collect();
         let events: Vec<_> = read.iter().flatten().collect();
-        let missed = join_all(self.sinks.iter().map(|sink| sink.deliver(&events, until))).await;
-        let missed: HashSet<_> = missed.iter().flatten().map(|event| event.id.as_str()).collect();
+        let failed = join_all(self.sinks.iter().map(|sink| sink.deliver(&events, end))).await;
+        let failed: HashSet<_> = failed.iter().flatten().map(|event| event.id.as_str()).collect();
 
         let mut answer = SqsBatchResponse::default();
         for (record, event) in records.iter().zip(&read) {
-            if event.as_ref().is_none_or(|event| missed.contains(event.id.as_str())) {
+            if event.as_ref().is_none_or(|event| failed.contains(event.id.as_str())) {
                 answer.add_failure(record.message_id.as_deref().unwrap_or_default());
             }
         }
@@ -62,31 +62,35 @@ impl Announcer {
     }
 }
 
-/// A record's event. One that cannot be read comes back until the queue keeps it for somebody to look at.
+/// Reads the event of a record. After five attempts SQS moves an unreadable record to the queue `Undelivered`.
 fn read(record: &SqsMessage, account: &str) -> Option<Event> {
     event::read(record.body.as_deref().unwrap_or_default(), account)
         .inspect_err(|error| {
             let record = record.message_id.as_deref();
-            tracing::error!(record, error = chain(error), "a record of the queue cannot be read");
+            tracing::error!(
+                record,
+                error = chain(error),
+                "cannot read a record of the queue; no message is sent for it"
+            );
         })
         .ok()
 }
 
-/// JSON as an error quotes it: its beginning.
+/// First 200 characters of a JSON value, quoted.
 fn quoted(json: &Value) -> String {
     format!("{:?}", json.to_string().chars().take(200).collect::<String>())
 }
 
-/// The account that the function is in, from its ARN.
+/// Account in the function's ARN.
 fn account(context: &Context) -> String {
     context.invoked_function_arn.split(':').nth(4).unwrap_or_default().to_owned()
 }
 
-/// When sending has to stop.
+/// End of all deliveries.
 fn end(context: &Context) -> Instant {
     let deadline = UNIX_EPOCH + Duration::from_millis(context.deadline);
     let left = deadline.duration_since(SystemTime::now()).unwrap_or_default();
-    Instant::now() + left.saturating_sub(FOR_THE_ANSWER)
+    Instant::now() + left.saturating_sub(ANSWER_RESERVE)
 }
 
 #[cfg(test)]
@@ -104,10 +108,10 @@ mod tests {
     use super::*;
     use crate::document::Document;
     use crate::form::Form;
-    use crate::sink::Way;
+    use crate::sink::Channel;
     use crate::stored::Stored;
     use crate::webhook::Webhook;
-    use crate::wire::{self, Asked};
+    use crate::wire::{self, Requests};
 
     const QUEUE: &str = "arn:aws:sqs:us-east-1:123456789012:messages";
 
@@ -115,7 +119,7 @@ mod tests {
         Announcer { queue_arn: QUEUE.to_owned(), sinks }
     }
 
-    /// A batch whose records are named m-0, m-1 and so on.
+    /// Batch with the records m-0, m-1 and so on.
     fn batch(bodies: &[String]) -> LambdaEvent<SqsEvent> {
         let records = bodies.iter().enumerate();
         let records: Vec<_> = records.map(|(n, body)| json!({"messageId": format!("m-{n}"), "body": body})).collect();
@@ -134,13 +138,17 @@ mod tests {
         .to_string()
     }
 
-    /// A sink that answers so, and what it was asked.
-    async fn sink(status: StatusCode) -> (Sink, Asked) {
-        let (address, asked) = wire::server(move || status.into_response()).await;
-        (Sink::new(Way::Webhook(wire::webhook(&address, "{}", None))), asked)
+    /// Sink with a webhook that answers with the status.
+    async fn sink(status: StatusCode) -> (Sink, Requests) {
+        let (address, requests) = wire::server(move || status.into_response()).await;
+        (Sink::new(Channel::Webhook(wire::webhook(&address, "{}", None)), ""), requests)
     }
 
-    /// The records that are to come back.
+    fn count(requests: &Requests) -> usize {
+        requests.lock().expect("unpoisoned").len()
+    }
+
+    /// Records that SQS sends again.
     async fn failed(announcer: &Announcer, bodies: &[String]) -> Vec<String> {
         let answer = announcer.handle(batch(bodies)).await.expect("an answer");
         answer.batch_item_failures.into_iter().map(|failure| failure.item_identifier).collect()
@@ -148,7 +156,7 @@ mod tests {
 
     #[tokio::test]
     async fn foreign_payload_is_refused_and_not_delivered() {
-        let (sink, asked) = sink(StatusCode::OK).await;
+        let (sink, requests) = sink(StatusCode::OK).await;
         let announcer = announcer(vec![sink]);
         let record = |source: Value| json!({"messageId": "m-0", "body": begun("e-1", "n-1"), "eventSourceARN": source});
         let ours = record(json!(QUEUE));
@@ -162,30 +170,29 @@ mod tests {
             json!("hello"),
         ] {
             let refused = announcer.answer(LambdaEvent::new(payload.clone(), Context::default())).await;
-            let error = refused.expect_err("it is foreign").to_string();
-            let expected = format!("this function takes messages of the queue {QUEUE:?}; got ");
+            let error = refused.expect_err("foreign").to_string();
+            let expected = format!("the function accepts messages of the queue {QUEUE:?} only; got ");
             assert!(error.starts_with(&expected) && error.len() < 600, "{payload}: {error}");
         }
-        assert!(asked.lock().expect("unpoisoned").is_empty());
+        assert_eq!(count(&requests), 0);
     }
 
     #[tokio::test]
-    async fn what_one_sink_refuses_comes_back_and_the_other_does_not_get_it_twice() {
-        let (good, good_was_asked) = sink(StatusCode::OK).await;
-        let (bad, bad_was_asked) = sink(StatusCode::BAD_REQUEST).await;
+    async fn refused_message_returns_and_the_other_sink_gets_it_once() {
+        let (good, good_requests) = sink(StatusCode::OK).await;
+        let (bad, bad_requests) = sink(StatusCode::BAD_REQUEST).await;
         let announcer = announcer(vec![good, bad]);
         let bodies = [begun("e-1", "n-1"), begun("e-2", "n-2")];
         assert_eq!(failed(&announcer, &bodies).await, ["m-0", "m-1"]);
         assert_eq!(failed(&announcer, &bodies).await, ["m-0", "m-1"]);
-        let times = |asked: &Asked| asked.lock().expect("unpoisoned").len();
-        assert_eq!((times(&good_was_asked), times(&bad_was_asked)), (1, 2));
+        assert_eq!((count(&good_requests), count(&bad_requests)), (1, 2));
     }
 
-    /// The log's lines while a batch is handled.
+    /// Log lines of a batch.
     async fn lines(announcer: &Announcer, bodies: &[String]) -> Vec<Value> {
         let mut file = tempfile::tempfile().expect("a file");
         let log = tracing_subscriber::registry().with(logs::lines(file.try_clone().expect("the same file")));
-        // Without a global one, a test without a subscriber turns a line off that both reach at once.
+        // Without a global subscriber, a concurrent test without one disables lines of both.
         let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
         announcer.handle(batch(bodies)).with_subscriber(log).await.expect("an answer");
 
@@ -195,63 +202,53 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_line_says_of_which_receipt_and_which_channel_it_is() {
+    async fn log_lines_name_channel_notices_and_instances() {
         let headers = r#"{"Content-Type": "application/json"}"#;
         let (good, bad) = (sink(StatusCode::OK).await.0, sink(StatusCode::SERVICE_UNAVAILABLE).await.0);
         let (address, _) = wire::server(|| StatusCode::OK.into_response()).await;
         let document = wire::document(&address, headers, None);
         let template = Form::Template(Template::parse("{{ .NoSuchField }}").expect("a template"));
-        let failing = Sink::new(Way::Webhook(Webhook::new(Stored::holding(Document { form: template, ..document }))));
+        let webhook = Webhook::new(Stored::holding(Document { form: template, ..document }));
+        let failing = Sink::new(Channel::Webhook(webhook), "");
         let announcer = announcer(vec![good, bad, failing]);
         let bodies = [begun("e-1", "n-1"), begun("e-2", "n-2")];
 
         let lines = lines(&announcer, &bodies).await;
 
         for line in &lines {
-            let whose = &line["span"];
-            assert_eq!(whose["channel"], "webhook", "{line}");
-            assert_eq!(whose["event.id"], "e-1, e-2", "{line}");
-            assert_eq!(whose["instance.id"], "i-e-1, i-e-2", "{line}");
+            let span = &line["span"];
+            assert_eq!(span["channel"], "webhook", "{line}");
+            assert_eq!(span["event.id"], "e-1, e-2", "{line}");
+            assert_eq!(span["instance.id"], "i-e-1, i-e-2", "{line}");
         }
-        let mut told: Vec<_> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
-        told.sort_unstable();
+        let mut messages: Vec<_> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
+        messages.sort_unstable();
         let again = "an attempt failed; trying again";
-        let (lost, plain) = ("not delivered: the queue brings it back", "the message is sent in plain JSON");
-        assert_eq!(told, [again, again, "delivered", "delivered", lost, plain]);
+        let template = "cannot render the template; sending the message as plain JSON";
+        let lost = "cannot deliver a message; SQS sends it again, five times in all";
+        assert_eq!(messages, [again, again, lost, template, "delivered", "delivered"]);
     }
 
     #[tokio::test]
-    async fn the_line_of_a_record_that_cannot_be_read_names_the_record() {
-        let lines = lines(&announcer(Vec::new()), &["hello".to_owned()]).await;
-        let [line] = lines.as_slice() else { panic!("{lines:#?}") };
-        assert_eq!(line["record"], "m-0");
-    }
-
-    #[tokio::test]
-    async fn a_record_that_cannot_be_read_comes_back_alone() {
-        let (sink, asked) = sink(StatusCode::OK).await;
+    async fn unreadable_record_returns_alone_and_is_logged() {
+        let (sink, requests) = sink(StatusCode::OK).await;
         let announcer = announcer(vec![sink]);
-        assert_eq!(failed(&announcer, &["hello".to_owned(), begun("e-1", "n-1")]).await, ["m-0"]);
-        assert_eq!(asked.lock().expect("unpoisoned").len(), 1);
+        let bodies = ["hello".to_owned(), begun("e-1", "n-1")];
+        assert_eq!(failed(&announcer, &bodies).await, ["m-0"]);
+        assert_eq!(count(&requests), 1);
+        assert_eq!(lines(&announcer, &bodies[..1]).await[0]["record"], "m-0");
     }
 
     #[tokio::test]
-    async fn what_is_no_news_is_done_with() {
-        let (sink, asked) = sink(StatusCode::BAD_REQUEST).await;
+    async fn receipt_without_news_is_done_and_late_batch_returns() {
+        let (sink, requests) = sink(StatusCode::OK).await;
         let announcer = announcer(vec![sink]);
         let joined = begun("e-1", "n-1").replace("Spillway Drain Begun", "Spillway Receipt");
         assert!(failed(&announcer, &[joined]).await.is_empty());
-        assert!(asked.lock().expect("unpoisoned").is_empty());
-    }
-
-    #[tokio::test]
-    async fn what_there_is_no_time_for_comes_back() {
-        let (sink, asked) = sink(StatusCode::OK).await;
-        let announcer = announcer(vec![sink]);
         let mut late = batch(&[begun("e-1", "n-1")]);
         late.context.deadline = 0;
         let answer = announcer.handle(late).await.expect("an answer");
         assert_eq!(answer.batch_item_failures.len(), 1);
-        assert!(asked.lock().expect("unpoisoned").is_empty());
+        assert_eq!(count(&requests), 0);
     }
 }

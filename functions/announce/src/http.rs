@@ -1,4 +1,4 @@
-//! The HTTP client: nothing that an answer does can hold it up, lead it elsewhere or fill its memory.
+//! The HTTP client of the webhook, with limits on time, redirects and size.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use rustls::ClientConfig;
 use rustls::crypto::ring;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-/// From the first byte sent to the last one read; as long as NTH waits.
+/// Timeout of a request including its answer, as in NTH.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client that heeds no variables of the environment: a proxy is a setting.
+/// Builds a client that ignores proxy variables of the environment.
 pub(crate) fn client(proxy: Option<Proxy>) -> Result<Client, Error> {
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
@@ -27,7 +27,7 @@ pub(crate) fn client(proxy: Option<Proxy>) -> Result<Client, Error> {
     Ok(proxy.into_iter().fold(client, ClientBuilder::proxy).build()?)
 }
 
-/// What an answer says, up to that many bytes; what comes after them is not read.
+/// Reads at most `most` bytes of an answer.
 pub(crate) async fn read(mut response: Response, most: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() < most
@@ -38,7 +38,7 @@ pub(crate) async fn read(mut response: Response, most: usize) -> Vec<u8> {
     bytes
 }
 
-/// Why there was no answer, with every cause, and without the URL, which is a secret.
+/// Error text with every cause and without the URL, which is a secret.
 pub(crate) fn why(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("nothing within {} s", TIMEOUT.as_secs());

@@ -1,4 +1,4 @@
-//! A message as plain JSON, for programs. docs/message.schema.json describes it.
+//! Message as plain JSON, for programs: docs/message.schema.json.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -10,53 +10,52 @@ use crate::group::Message;
 use crate::nodes::{Node, Tally};
 use crate::words;
 
-/// The version of this form. It changes when a field is renamed or changes its meaning.
+/// Version of the format, raised when a field is renamed or changes its meaning.
 const VERSION: u32 = 2;
-/// A message of a hundred drains, each with so many lost pods, is about two megabytes.
+/// Most lost pods of a notice. A message about a hundred drains has two megabytes at most.
 const LOST: usize = 100;
 
-/// The body of the request.
 pub(crate) fn body(message: &Message<'_>) -> String {
     serde_json::to_string(&Plain::of(message)).expect("plain data with string keys")
 }
 
-/// Like [`body`], but says why the template was not used.
-pub(crate) fn body_instead(message: &Message<'_>, why: String) -> String {
+/// Body with the error of a template that could not be rendered.
+pub(crate) fn body_with_error(message: &Message<'_>, why: String) -> String {
     let plain = Plain::of(message);
     let text = format!("{} ({why})", plain.text);
     serde_json::to_string(&Plain { text, template_error: Some(why), ..plain }).expect("plain data with string keys")
 }
 
-/// One message.
+/// Message about one or several notices.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Plain<'a> {
     #[serde(rename = "message")]
     version: u32,
-    /// Whether the drains have begun, are blocked, are no longer, or have ended.
+    /// Phase of the drains.
     phase: Phase,
-    /// The news in a line; what a chat shows that is given this form.
+    /// Headline, which a chat shows.
     text: String,
-    /// Why the template was not used.
+    /// Error of the template that could not be rendered.
     template_error: Option<String>,
-    /// What it tells of.
-    notices: Vec<Told<'a>>,
+    /// Notices of the message.
+    notices: Vec<Notice<'a>>,
 }
 
-/// What became of one notice for one instance.
+/// Notice for one instance.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Told<'a> {
-    /// What happened, in a sentence.
+struct Notice<'a> {
+    /// Sentence about the notice.
     text: String,
     event_id: Option<&'a str>,
-    /// The kind of notice.
+    /// Kind of notice.
     kind: Option<&'a str>,
-    /// When AWS gave notice.
+    /// Time of the notice.
     time: Option<Timestamp>,
-    /// When the instance goes.
+    /// End of the instance.
     deadline: Option<Timestamp>,
     account: Option<&'a str>,
     region: Option<&'a str>,
@@ -66,26 +65,26 @@ struct Told<'a> {
     instance: Option<&'a str>,
     instance_type: Option<&'a str>,
     auto_scaling_group: Option<&'a str>,
-    /// What manages the node's life.
+    /// Manager of the node, such as Karpenter.
     managed_by: Option<&'a str>,
-    /// What was to be done.
+    /// Action that the settings select for the notice.
     decision: Option<&'a str>,
     /// Absent while the drain goes on.
     ending: Option<Ending>,
     /// Stable type of the error, if the notice failed.
     error: Option<&'a str>,
-    /// Whether nothing was touched, whatever was found.
+    /// `true` if the function changed nothing.
     dry_run: bool,
-    /// How many pods came to which end.
+    /// Numbers of pods by fate.
     pods: Tally,
-    /// The pods that were lost; the first hundred.
+    /// First hundred lost pods.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lost: Vec<Lost<'a>>,
-    /// Finds the receipt in the log.
+    /// Request id of the receipt in the log.
     request_id: &'a str,
 }
 
-/// A pod that was still there when the time was up.
+/// Pod on the node when the time was up.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -96,19 +95,18 @@ struct Lost<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// The message in this form.
     fn of(message: &Message<'a>) -> Self {
         Self {
             version: VERSION,
             phase: message.phase,
             text: words::headline(message),
             template_error: None,
-            notices: message.events.iter().map(|event| Told::of(event)).collect(),
+            notices: message.events.iter().map(|event| Notice::of(event)).collect(),
         }
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> Notice<'a> {
     fn of(event: &'a Event) -> Self {
         let receipt: &Receipt = &event.receipt;
         let node = Node::of(event);
@@ -119,8 +117,8 @@ impl<'a> Told<'a> {
             kind: receipt.notice.kind.as_deref(),
             time: receipt.notice.time,
             deadline: receipt.notice.deadline,
-            account: given(&receipt.account),
-            region: given(&receipt.region),
+            account: nonempty(&receipt.account),
+            region: nonempty(&receipt.region),
             zone: receipt.zone.as_deref(),
             cluster: receipt.cluster.as_deref(),
             node: receipt.node.as_deref(),
@@ -139,8 +137,7 @@ impl<'a> Told<'a> {
     }
 }
 
-/// A text, if there is one.
-fn given(text: &str) -> Option<&str> {
+fn nonempty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
@@ -152,24 +149,28 @@ mod tests {
     use super::*;
     use crate::samples::{self, begun, ended, lossy};
 
-    #[test]
-    fn a_drain_that_begins() {
-        insta::assert_json_snapshot!(Plain::of(&samples::message(&[&begun(1)])));
+    /// The message and its notices, one in each line.
+    fn shown(events: &[&Event]) -> String {
+        let Plain { notices, .. } = Plain::of(&samples::message(events));
+        let message = Plain { notices: Vec::new(), ..Plain::of(&samples::message(events)) };
+        let notices = notices.iter().map(|notice| serde_json::to_string(notice).expect("plain data"));
+        let lines = [serde_json::to_string(&message).expect("plain data")].into_iter().chain(notices);
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     #[test]
-    fn drains_that_ended() {
-        insta::assert_json_snapshot!(Plain::of(&samples::message(&[&ended(1, "drained"), &lossy(2)])));
+    fn begun_and_ended_drains() {
+        insta::assert_snapshot!(shown(&[&begun(1)]) + "\n" + &shown(&[&ended(1, "drained"), &lossy(2)]));
     }
 
     #[test]
-    fn the_schema_in_the_documents_is_that_of_the_types() {
+    fn schema_of_the_page_is_that_of_the_types() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/message.schema.json");
         let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
         let mut schema = generator.into_root_schema_for::<Plain<'_>>().to_value();
         schema["title"] = json!("Spillway's message, as the webhook gets it with WEBHOOK_FORMAT=json");
         let schema = serde_json::to_string_pretty(&schema).expect("plain data") + "\n";
         let written = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(written == schema, "docs/message.schema.json is another schema than this:\n{schema}");
+        assert!(written == schema, "docs/message.schema.json differs from the schema of the types:\n{schema}");
     }
 }

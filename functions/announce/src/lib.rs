@@ -1,21 +1,20 @@
 //! The announce function: the drain function's receipts in, messages to people out.
 //!
-//! # Layout
-//! Read `handler` first: it tells what happens to a batch of the queue, in order.
-//! * `event`, `receipt`: what the queue brings, and what is asked of it (pure)
-//! * `group`: which messages a batch makes; `nodes`: of which nodes and pods they tell (pure)
-//! * `words`, `storm`, `bar`: what a message says, what it says of many nodes, and its picture (pure)
-//! * `slack`, `json`, `text`: the forms of a message (pure)
-//! * `form`: which of them the webhook gets; `template`: the fields that a Go template finds
-//! * `sink`: where messages go, each sink by itself; `delivered`: what it has had
-//! * `webhook`, `topic`: the sinks
-//! * `stored`: the webhook's document, where it is kept; `target`: one POST to its address; `document`: what it says (pure)
-//! * `http`: the webhook's client, with bounds; `retry`: how often a sink is asked
-//! * `echo`: the text of an answer, without the secrets of the request (pure)
+//! Read `handler` first: the steps for a batch of the queue, in order.
+//! * `event`, `receipt`: the events in the queue, and questions about their receipts (pure)
+//! * `group`: groups events into messages; `nodes`: the nodes and pods of a message (pure)
+//! * `words`, `storm`, `bar`, `links`: sentences, lines, a picture and links of a message (pure)
+//! * `slack`, `json`, `text`: formats of a message (pure)
+//! * `form`: format of the webhook; `template`: the fields of a Go template
+//! * `sink`: delivers messages to one channel; `delivered`: remembers the delivered events
+//! * `webhook`, `topic`: the channels
+//! * `stored`: reads the webhook's document; `document`: parses it (pure); `target`: one POST
+//! * `http`: the webhook's client, with limits; `retry`: retries within one invocation
+//! * `echo`: removes the secrets of a request from an answer (pure)
 //!
-//! `preview` shows messages without sending any. This file wires them and nothing else.
+//! `preview` renders messages without sending any.
 
-// The future of a delivery is nested more deeply than the default of 128.
+// The future of a delivery exceeds the default of 128.
 #![recursion_limit = "256"]
 
 mod bar;
@@ -28,6 +27,7 @@ mod group;
 mod handler;
 mod http;
 mod json;
+mod links;
 mod nodes;
 pub mod preview;
 mod receipt;
@@ -55,23 +55,24 @@ use spillway_startup::logs;
 
 use crate::handler::Announcer;
 use crate::settings::Settings;
-use crate::sink::{Sink, Way};
+use crate::sink::{Channel, Sink};
 use crate::stored::Stored;
 use crate::topic::Topic;
 use crate::webhook::Webhook;
 
-/// The function: takes batches from Lambda for as long as Lambda has any.
+/// Handles batches until Lambda ends the process.
 pub async fn run() -> Result<(), Error> {
     logs::start();
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
-        tracing::error!(error = %error, "the function does not start: correct its settings");
+        tracing::error!(error = %error, "the function does not start: a setting is wrong; correct its parameter and deploy the stack");
     })?;
     let aws = Caller::new(&spillway_startup::aws::configuration(&Connections::new())?)?;
-    let Settings { queue_arn, webhook, topic } = settings;
-    let ways = [
-        webhook.map(|name| Way::Webhook(Webhook::new(Stored::new(name, aws.clone())))),
-        topic.map(|settings| Way::Topic(Topic::new(settings, aws.clone()))),
+    let Settings { queue_arn, log_group, webhook, topic } = settings;
+    let channels = [
+        webhook.map(|name| Channel::Webhook(Webhook::new(Stored::new(name, aws.clone())))),
+        topic.map(|settings| Channel::Topic(Topic::new(settings, aws.clone()))),
     ];
-    let announcer = Announcer { queue_arn, sinks: ways.into_iter().flatten().map(Sink::new).collect() };
-    lambda_runtime::run(service_fn(|asked: LambdaEvent<Value>| announcer.answer(asked))).await
+    let sinks = channels.into_iter().flatten().map(|channel| Sink::new(channel, &log_group)).collect();
+    let announcer = Announcer { queue_arn, sinks };
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| announcer.answer(event))).await
 }

@@ -1,4 +1,4 @@
-//! The announce function. Its library has the map.
+//! The announce function. See the library for the layout.
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {

@@ -1,4 +1,4 @@
-//! What messages look like, over sample drains and without sending any: for whoever writes a template.
+//! Renders messages about sample drains without sending any, for authors of templates.
 
 use std::fmt::Write as _;
 
@@ -9,46 +9,45 @@ use crate::document::Document;
 use crate::event::Event;
 use crate::form::Form;
 use crate::group::{Message, messages};
-use crate::samples::{begun, blocked, ended, lossy, storm, unblocked};
+use crate::samples::{LOG_GROUP, begun, blocked, ended, lossy, storm, unblocked};
 use crate::{slack, template, text};
 
-/// In which form the samples are shown.
+/// Format of a preview.
 #[derive(Debug)]
 pub enum Preview {
-    /// What a webhook gets.
     Webhook(WebhookForm),
-    /// An e-mail, by a topic.
+    /// E-mail of a topic.
     Text,
 }
 
-/// The form of a webhook.
+/// Format of a webhook.
 #[derive(Debug)]
 pub struct WebhookForm(Form);
 
 impl Preview {
-    /// One of the forms that need no text of their own.
+    /// Format with a name.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "slack" => Ok(Self::Webhook(WebhookForm(Form::Slack))),
             "json" => Ok(Self::Webhook(WebhookForm(Form::Json))),
             "text" => Ok(Self::Text),
-            _ => Err(format!("there is no format {name:?}: it is slack, json or text")),
+            _ => Err(format!("unknown format {name:?}: expected slack, json or text")),
         }
     }
 
-    /// A Go template.
+    /// Go template.
     pub fn of_template(text: &str) -> Result<Self, String> {
         let template = Template::parse(text).map_err(|error| format!("the template does not parse, at {error}"))?;
         Ok(Self::Webhook(WebhookForm(Form::Template(template))))
     }
 
-    /// The form that a webhook's document asks for.
+    /// Format of a webhook's document.
     pub fn of_document(text: &str) -> Result<Self, String> {
         let document = Document::parse(text).map_err(|error| format!("the document {error}"))?;
         Ok(Self::Webhook(WebhookForm(document.form)))
     }
 
-    /// The messages of the samples, each under its headline; or why one of them fails.
+    /// Renders the samples, each under a title.
     pub fn render(&self) -> Result<String, String> {
         let (begun, drained, lossy, third) = (begun(1), ended(1, "drained"), lossy(2), ended(3, "drained"));
         let (blocked, unblocked) = (blocked(1), unblocked(1));
@@ -56,16 +55,16 @@ impl Preview {
         let storm: Vec<&Event> = storm.iter().collect();
         let samples: [(&str, &[&Event]); 7] = [
             ("A drain begins", &[&begun]),
-            ("Something has blocked it for a minute", &[&blocked]),
-            ("It does so no longer", &[&unblocked]),
-            ("It has ended", &[&drained]),
+            ("A budget has blocked a pod for a minute", &[&blocked]),
+            ("The pod is no longer blocked", &[&unblocked]),
+            ("The drain has ended", &[&drained]),
             ("A drain that lost pods", &[&lossy]),
             ("Three nodes at once", &[&drained, &lossy, &third]),
             ("A storm", &storm),
         ];
         let mut shown = String::new();
         for (title, events) in samples {
-            for message in messages(events) {
+            for message in messages(events, LOG_GROUP) {
                 let body = self.body(&message).map_err(|why| format!("{title}: {why}"))?;
                 writeln!(shown, "--- {title}\n{}\n", body.trim_end()).expect("a text takes more text");
             }
@@ -82,7 +81,7 @@ impl Preview {
                 let failed = |error| format!("the template fails at {error}");
                 let body = written.render(&template::fields(message)).map_err(failed)?;
                 let is_json = serde_json::from_str::<Value>(&body).is_ok();
-                Ok(if is_json { body } else { format!("{body}\n(this is no JSON: Slack and its like refuse it)") })
+                Ok(if is_json { body } else { format!("{body}\n(not JSON: Slack and other chats refuse this body)") })
             }
             Self::Text => Ok(format!("Subject: {}\n\n{}", text::subject(message), text::body(message))),
         }
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_shows_every_sample() {
+    fn every_format_renders_every_sample() {
         for name in ["slack", "json", "text"] {
             let shown = Preview::named(name).expect("a form").render().expect("messages");
             assert_eq!(shown.matches("\n--- ").count() + 1, 7, "{shown}");
@@ -104,39 +103,35 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_rendered_or_the_error_says_where_it_fails() {
+    fn template_is_rendered_or_the_error_names_the_place() {
         let render = |text: &str| Preview::of_template(text).and_then(|preview| preview.render());
         let shown = render(r#"{"text": "{{ .Kind }} of {{ .NodeName }}"}"#).expect("messages");
         assert!(shown.contains(r#"{"text": "SPOT_ITN of ip-10-0-0-1.eu-west-1.compute.internal"}"#), "{shown}");
-        assert!(render("{{ .Kind }}").expect("messages").contains("no JSON"));
+        assert!(render("{{ .Kind }}").expect("messages").contains("not JSON"));
         assert!(render("{{ nosuch }}").expect_err("no template").starts_with("the template does not parse, at line 1"));
         let fails = render("{{ .NoSuchField }}").expect_err("no message");
         assert!(fails.starts_with("A drain begins: the template fails at line 1"), "{fails}");
-    }
-
-    #[test]
-    fn a_document_is_checked_and_shown_in_its_form() {
         let shown = Preview::of_document(r#"{"url": "https://hooks.example", "template": "{{ .Kind }}"}"#);
         assert!(shown.and_then(|preview| preview.render()).is_ok_and(|shown| shown.contains("SPOT_ITN")));
         assert!(Preview::of_document("{}").expect_err("no document").contains("has no \"url\""));
     }
 
-    /// What a block of Slack's shows, without its markup.
+    /// Text of a block without markup.
     fn shown(block: &Value) -> String {
         let texts = [&block["text"]["text"], &block["elements"][0]["text"]];
-        texts.iter().filter_map(|text| text.as_str()).collect::<String>().replace("&lt;", "<").replace("&gt;", ">")
+        let text = texts.iter().filter_map(|text| text.as_str()).collect::<String>();
+        // A link shows its name.
+        let text = text.split('<').map(|part| part.split_once('|').map_or(part, |(_, name)| name)).collect::<String>();
+        text.replace(['>', '*'], "").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     }
 
     #[test]
-    fn the_page_of_messages_shows_one_as_it_is() {
+    fn announcements_page_shows_a_message_unchanged() {
         let page = include_str!("../../../docs/announcements.md");
         let event = lossy(2);
-        let events = [&event];
-        let all = messages(&events);
-        let [message] = all.as_slice() else { panic!("one message") };
-        let message_of_slack = slack::message(message);
+        let message_of_slack = slack::message(&crate::samples::message(&[&event]));
         let blocks = message_of_slack["blocks"].as_array().expect("blocks");
-        let slack = blocks.iter().map(shown).collect::<Vec<_>>().join("\n\n").replace('*', "").replace("&amp;", "&");
+        let slack = blocks.iter().map(shown).collect::<Vec<_>>().join("\n\n");
         assert!(page.contains(&format!("```text\n{slack}\n```")), "the page shows another message:\n{slack}");
     }
 }

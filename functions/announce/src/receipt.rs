@@ -1,9 +1,9 @@
-//! What messages ask of a receipt.
+//! Questions of messages about a receipt.
 
 use spillway_receipt::{Ending, Fate, Receipt};
 
-/// Whether something came of the notice, and nothing goes on with it. One that is ignored came to nothing, unless pods
-/// were lost because its hook waited no longer.
+/// Returns `true` if the notice has a final result. An ignored notice has one only if pods were lost, because the hook
+/// ended early.
 pub(crate) fn is_over(receipt: &Receipt) -> bool {
     match receipt.ending {
         Some(Ending::Drained | Ending::Done | Ending::Failed) => true,
@@ -12,7 +12,7 @@ pub(crate) fn is_over(receipt: &Receipt) -> bool {
     }
 }
 
-/// Whether both are of one notice for one instance.
+/// Returns `true` if both receipts are for one notice and one instance.
 pub(crate) fn are_of_one_drain(one: &Receipt, other: &Receipt) -> bool {
     one.instance == other.instance && one.notice.event_id == other.notice.event_id
 }
@@ -23,7 +23,7 @@ mod tests {
 
     use crate::event;
 
-    /// What the drain function writes, from its own tests.
+    /// Receipts from the tests of the drain function.
     const WRITTEN: [(&str, &str); 3] = [
         (
             "Spillway Receipt",
@@ -46,7 +46,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_the_drain_function_writes_is_read_without_loss() {
+    fn receipts_of_the_drain_function_are_read_without_loss() {
         for (detail_type, snapshot) in WRITTEN {
             let (_, written) = snapshot.split_once("\n---\n").expect("the snapshot has a head");
             let written: Value = serde_json::from_str(written).expect("JSON");

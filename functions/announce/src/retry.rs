@@ -1,4 +1,4 @@
-//! How often a sink is asked within one invocation. What fails each time, the queue brings back.
+//! Retries within one invocation. After the last attempt SQS sends the event again.
 
 use std::error::Error;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use spillway_retry::{Stopped, Transient, with_pauses};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-/// Before the second attempt and the third.
+/// Pauses before the second and the third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
-/// The longest pause that a sink may ask for: the function has a minute for all it does.
+/// Longest `Retry-After` to honour: an invocation has a minute.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// What an error says when `end` came before any answer.
+/// Error text if `end` comes before any answer.
 pub(crate) const TIME_UP: &str = "the time was up";
 
 /// Makes up to three attempts until `end`.
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn three_attempts_are_made_and_the_time_ends_them() {
+    async fn third_attempt_or_the_end_is_the_last() {
         let failing = async |end| {
             let mut attempts = 0;
             let attempt = async || {
@@ -50,10 +50,10 @@ mod tests {
             let error = call("sns:Publish", end, attempt).await.expect_err("it fails");
             (attempts, chain(&error))
         };
-        let told = "sns:Publish got no answer: it broke".to_owned();
+        let text = "sns:Publish got no answer: it broke".to_owned();
         let begin = Instant::now();
-        assert_eq!(failing(begin + Duration::from_secs(60)).await, (3, told.clone()));
+        assert_eq!(failing(begin + Duration::from_secs(60)).await, (3, text.clone()));
         assert_eq!(begin.elapsed(), PAUSES.iter().sum::<Duration>());
-        assert_eq!(failing(Instant::now() + Duration::from_secs(1)).await, (2, told));
+        assert_eq!(failing(Instant::now() + Duration::from_secs(1)).await, (2, text));
     }
 }

@@ -1,4 +1,4 @@
-//! Where messages go. Each sink is served by itself: a failure of one does not concern another.
+//! Delivers messages to one channel. A failure of one sink does not affect another.
 
 use std::collections::BTreeSet;
 
@@ -15,30 +15,29 @@ use crate::topic::Topic;
 use crate::webhook::{Webhook, WebhookError};
 use crate::words;
 
-/// One sink, and the events that it has had.
+/// Channel with its delivered events.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    way: Way,
+    channel: Channel,
+    log_group: String,
     delivered: Delivered,
 }
 
-/// The kinds of sinks.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum Channel {
     Webhook(Webhook),
     Topic(Topic),
 }
 
-/// The fate of one message.
+/// Result of one message.
 #[derive(Debug, PartialEq, Eq)]
 enum Delivery {
-    Taken,
-    /// Refused; each of its notices may be taken.
-    TooMuch,
-    Missed,
+    Delivered,
+    /// Refused. A message for each notice may be accepted.
+    TooLarge,
+    Failed,
 }
 
-/// The failure of one message.
 #[derive(Debug, thiserror::Error)]
 enum SinkError {
     #[error("{}", TIME_UP)]
@@ -50,31 +49,31 @@ enum SinkError {
 }
 
 impl Sink {
-    pub(crate) fn new(way: Way) -> Self {
-        Self { way, delivered: Delivered::default() }
+    pub(crate) fn new(channel: Channel, log_group: &str) -> Self {
+        Self { channel, log_group: log_group.to_owned(), delivered: Delivered::default() }
     }
 
-    /// Sends what is news to it, until the time is up. Answers the events that it should have had and has not.
-    pub(crate) async fn deliver<'a>(&self, events: &[&'a Event], until: Instant) -> Vec<&'a Event> {
+    /// Sends messages about new events until `end`. Returns the events that were not delivered.
+    pub(crate) async fn deliver<'a>(&'a self, events: &[&'a Event], end: Instant) -> Vec<&'a Event> {
         let new: Vec<_> = events.iter().copied().filter(|event| !self.delivered.has(event)).collect();
-        let mut missed = Vec::new();
+        let mut failed = Vec::new();
         for message in self.messages(&new) {
-            match self.handle(&message, until).await {
-                Delivery::Taken => {}
-                Delivery::Missed => missed.extend_from_slice(&message.events),
-                Delivery::TooMuch => {
+            match self.handle(&message, end).await {
+                Delivery::Delivered => {}
+                Delivery::Failed => failed.extend_from_slice(&message.events),
+                Delivery::TooLarge => {
                     for single in message.singles() {
-                        if self.handle(&single, until).await != Delivery::Taken {
-                            missed.extend_from_slice(&single.events);
+                        if self.handle(&single, end).await != Delivery::Delivered {
+                            failed.extend_from_slice(&single.events);
                         }
                     }
                 }
             }
         }
-        missed
+        failed
     }
 
-    /// The span of a message: the channel that it goes to, and the notices and instances that it tells of.
+    /// Span of a message with its channel, notices and instances.
     fn span(&self, message: &Message<'_>) -> Span {
         let receipts = || message.events.iter().map(|event| &event.receipt);
         let event_ids = list(receipts().filter_map(|receipt| receipt.notice.event_id.as_deref()));
@@ -82,58 +81,61 @@ impl Sink {
         tracing::error_span!("message", channel = self.name(), event.id = event_ids, instance.id = instance_ids)
     }
 
-    /// Sends one message in its span.
-    async fn handle(&self, message: &Message<'_>, until: Instant) -> Delivery {
-        self.send_and_note(message, until).instrument(self.span(message)).await
+    async fn handle(&self, message: &Message<'_>, end: Instant) -> Delivery {
+        self.send_and_record(message, end).instrument(self.span(message)).await
     }
 
-    /// Sends one message and remembers its events.
-    async fn send_and_note(&self, message: &Message<'_>, until: Instant) -> Delivery {
+    /// Sends one message and records its events as delivered.
+    async fn send_and_record(&self, message: &Message<'_>, end: Instant) -> Delivery {
         let news = words::headline(message);
-        match self.send(message, until).await {
+        match self.send(message, end).await {
             Ok(()) => {
                 for event in &message.events {
-                    self.delivered.note(event);
+                    self.delivered.record(event);
                 }
                 tracing::info!(news, "delivered");
-                Delivery::Taken
+                Delivery::Delivered
             }
-            Err(SinkError::Webhook(WebhookError::TooMuch(error))) => {
-                tracing::warn!(news, error = chain(&error), "refused: each notice is posted by itself");
-                Delivery::TooMuch
+            Err(SinkError::Webhook(WebhookError::TooLarge(error))) => {
+                tracing::warn!(
+                    news,
+                    error = chain(&error),
+                    "the webhook refuses one message for several notices; sending one for each"
+                );
+                Delivery::TooLarge
             }
             Err(error) => {
-                tracing::error!(news, error = chain(&error), "not delivered: the queue brings it back");
-                Delivery::Missed
+                let error = chain(&error);
+                tracing::error!(news, error, "cannot deliver a message; SQS sends it again, five times in all");
+                Delivery::Failed
             }
         }
     }
 
-    fn messages<'a>(&self, events: &[&'a Event]) -> Vec<Message<'a>> {
-        let news: Vec<_> = events.iter().copied().filter(|event| !self.delivered.outdates(event)).collect();
-        group::messages(&news)
+    fn messages<'a>(&'a self, events: &[&'a Event]) -> Vec<Message<'a>> {
+        let news: Vec<_> = events.iter().copied().filter(|event| !self.delivered.supersedes(event)).collect();
+        group::messages(&news, &self.log_group)
     }
 
-    /// Sends one message, or says why not. Nothing is begun when the time is up.
-    async fn send(&self, message: &Message<'_>, until: Instant) -> Result<(), SinkError> {
-        if Instant::now() >= until {
+    async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), SinkError> {
+        if Instant::now() >= end {
             return Err(SinkError::TimeUp);
         }
-        match &self.way {
-            Way::Webhook(webhook) => Ok(webhook.send(message, until).await?),
-            Way::Topic(topic) => Ok(topic.send(message, until).await?),
+        match &self.channel {
+            Channel::Webhook(webhook) => Ok(webhook.send(message, end).await?),
+            Channel::Topic(topic) => Ok(topic.send(message, end).await?),
         }
     }
 
     fn name(&self) -> &'static str {
-        match self.way {
-            Way::Webhook(_) => "webhook",
-            Way::Topic(_) => "topic",
+        match self.channel {
+            Channel::Webhook(_) => "webhook",
+            Channel::Topic(_) => "topic",
         }
     }
 }
 
-/// Each once, as one field of a log line.
+/// Distinct ids as one field of a log line.
 fn list<'a>(ids: impl Iterator<Item = &'a str>) -> String {
     ids.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
@@ -153,17 +155,18 @@ mod tests {
     use crate::samples::{begun, ended, ended_with, lossy};
     use crate::wire;
 
-    /// What people read of batches that come one after another.
-    async fn read(batches: &[&[&Event]]) -> Vec<String> {
-        let (address, asked) = wire::server(|| StatusCode::OK.into_response()).await;
-        let sink = Sink::new(Way::Webhook(wire::webhook(&address, "{}", None)));
+    /// Headlines of the messages about successive batches.
+    async fn headlines(batches: &[&[&Event]]) -> Vec<String> {
+        let (address, requests) = wire::server(|| StatusCode::OK.into_response()).await;
+        let sink = Sink::new(Channel::Webhook(wire::webhook(&address, "{}", None)), "");
         for batch in batches {
-            let missed = sink.deliver(batch, Instant::now() + Duration::from_secs(60)).await;
-            assert!(missed.is_empty(), "{missed:#?}");
+            let failed = sink.deliver(batch, Instant::now() + Duration::from_secs(60)).await;
+            assert!(failed.is_empty(), "{failed:#?}");
         }
-        let asked = asked.lock().expect("unpoisoned");
+        let requests = requests.lock().expect("unpoisoned");
         let text = |body: &str| serde_json::from_str::<Value>(body).expect("JSON")["text"].as_str().map(str::to_owned);
-        asked.iter().filter_map(|(_, _, body)| text(body)).collect()
+        let texts = requests.iter().filter_map(|(_, _, body)| text(body));
+        texts.map(|text| text.replace(".eu-west-1.compute.internal of prod", "")).collect()
     }
 
     #[tokio::test]
@@ -174,19 +177,18 @@ mod tests {
             2 => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
             _ => StatusCode::OK.into_response(),
         };
-        let (address, asked) = wire::server(answer).await;
+        let (address, requests) = wire::server(answer).await;
         let template =
             Template::parse("{{ range .Notices }}{{ .NodeName }} {{ end }}{{ .Phase }}").expect("a template");
-        let sink = Sink::new(Way::Webhook(wire::templated(&address, template)));
+        let sink = Sink::new(Channel::Webhook(wire::templated(&address, template)), "");
         let events = [begun(1), begun(2), begun(3)];
         let all: Vec<&Event> = events.iter().collect();
-        let until = || Instant::now() + Duration::from_secs(60);
-        let missed = sink.deliver(&all, until()).await;
-        assert_eq!(missed.iter().map(|event| event.id.as_str()).collect::<Vec<_>>(), ["begun-2"]);
-        // What was taken is not posted again.
-        assert!(sink.deliver(&all, until()).await.is_empty());
-        let asked = asked.lock().expect("unpoisoned");
-        let nodes = asked.iter().map(|(_, _, body)| body.matches("ip-10").count()).collect::<Vec<_>>();
+        let end = || Instant::now() + Duration::from_secs(60);
+        let failed = sink.deliver(&all, end()).await;
+        assert_eq!(failed.iter().map(|event| event.id.as_str()).collect::<Vec<_>>(), ["begun-2"]);
+        assert!(sink.deliver(&all, end()).await.is_empty());
+        let requests = requests.lock().expect("unpoisoned");
+        let nodes = requests.iter().map(|(_, _, body)| body.matches("ip-10").count()).collect::<Vec<_>>();
         assert_eq!(nodes, [3, 1, 1, 1, 1]);
     }
 
@@ -195,54 +197,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_beginning_that_comes_back_after_its_end_was_told_is_no_news() {
-        let read = read(&[&[&ended(1, "drained")], &[&begun(1), &begun(2)]]).await;
-        assert_eq!(
-            read,
-            [
-                "Drained: ip-10-0-0-1.eu-west-1.compute.internal of prod",
-                "Draining ip-10-0-0-2.eu-west-1.compute.internal of prod",
-            ]
-        );
-    }
-
-    #[tokio::test]
-    async fn an_attempt_that_fails_again_is_no_news() {
+    async fn late_beginning_and_repeated_failure_are_not_sent() {
+        let late = headlines(&[&[&ended(1, "drained")], &[&begun(1), &begun(2)]]).await;
+        assert_eq!(late, ["Drained: ip-10-0-0-1", "Draining ip-10-0-0-2"]);
         let (too_late, again) = (attempt("second", ended(1, "failed")), attempt("third", lossy(1)));
-        let read = read(&[&[&begun(1)], &[&lossy(1)], &[&too_late], &[&again]]).await;
-        assert_eq!(
-            read,
-            [
-                "Draining ip-10-0-0-1.eu-west-1.compute.internal of prod",
-                "Failed: ip-10-0-0-1.eu-west-1.compute.internal of prod, 2 pods lost",
-            ]
-        );
+        let repeated = headlines(&[&[&begun(1)], &[&lossy(1)], &[&too_late], &[&again]]).await;
+        assert_eq!(repeated, ["Draining ip-10-0-0-1", "Failed: ip-10-0-0-1, 2 pods lost"]);
     }
 
     #[tokio::test]
-    async fn an_attempt_that_does_better_or_loses_more_is_news() {
+    async fn better_or_more_lossy_attempt_is_sent() {
         let (lossy, drained) = (attempt("second", lossy(1)), attempt("third", ended(1, "drained")));
-        let first_of_all = ended_with(1, "failed", &json!([{"pod": "shop/late", "fate": "lost"}]));
-        let came_back = attempt("came-back", first_of_all);
-        let read = read(&[&[&ended(1, "failed")], &[&lossy], &[&drained], &[&came_back]]).await;
-        assert_eq!(
-            read,
-            [
-                "Failed: ip-10-0-0-1.eu-west-1.compute.internal of prod",
-                "Failed: ip-10-0-0-1.eu-west-1.compute.internal of prod, 2 pods lost",
-                "Drained: ip-10-0-0-1.eu-west-1.compute.internal of prod",
-            ]
-        );
+        let first = ended_with(1, "failed", &json!([{"pod": "shop/late", "fate": "lost"}]));
+        let late = attempt("late", first);
+        let sent = headlines(&[&[&ended(1, "failed")], &[&lossy], &[&drained], &[&late]]).await;
+        assert_eq!(sent, ["Failed: ip-10-0-0-1", "Failed: ip-10-0-0-1, 2 pods lost", "Drained: ip-10-0-0-1"]);
     }
 
     #[tokio::test]
-    async fn pods_that_another_notice_lost_before_are_no_news() {
+    async fn pods_lost_by_another_notice_are_not_sent_again() {
         let mut other = attempt("other", lossy(1));
         other.receipt.request_id = "r-2".to_owned();
         let mut elsewhere = lossy(1);
         elsewhere.id = "elsewhere".to_owned();
         elsewhere.receipt.request_id = "r-3".to_owned();
         elsewhere.receipt.instance = Some("i-2".to_owned());
-        assert_eq!(read(&[&[&lossy(1)], &[&other], &[&elsewhere]]).await.len(), 2);
+        assert_eq!(headlines(&[&[&lossy(1)], &[&other], &[&elsewhere]]).await.len(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! A message in Slack's block format: <https://docs.slack.dev/reference/block-kit/blocks>
+//! Message in Slack's block format: <https://docs.slack.dev/reference/block-kit/blocks>
 
 use std::fmt::Write as _;
 
@@ -11,21 +11,22 @@ use spillway_receipt::Ending;
 use crate::bar::bar;
 use crate::event::Phase;
 use crate::group::Message;
+use crate::links::{Link, links};
 use crate::nodes::{Node, Tally};
-use crate::storm::{self, Link, Told};
+use crate::storm::{self, Line};
 use crate::words;
 
 /// Slack's limit of a header.
 const HEADER: usize = 150;
-/// Slack's limit of a section's text.
+/// Slack's limit of a section.
 const SECTION: usize = 3000;
-/// More nodes than these, or lost pods, nobody reads in a chat; they fit into Slack's 50 blocks.
+/// Most nodes and lost pods, which fit into Slack's 50 blocks.
 const NODES: usize = 20;
 const PODS: usize = 20;
-/// Of a reason or a pod's fate; even if each character has to be escaped, a line fits into a section.
+/// Longest line. Fits into a section even if each character is escaped.
 const LINE: usize = 300;
 
-/// The message; `text` is what a notification shows.
+/// Renders the message. `text` is the notification.
 pub(crate) fn message(message: &Message<'_>) -> Value {
     let headline = words::headline(message);
     let nodes = message.nodes();
@@ -43,16 +44,12 @@ pub(crate) fn message(message: &Message<'_>) -> Value {
         let pods = words::lost(message, PODS).into_iter().map(|pod| format!("• {}", line(&pod)));
         blocks.extend(sections(&std::iter::once("*Lost*".to_owned()).chain(pods).collect::<Vec<_>>()));
     }
-    let links = storm::links(message).into_iter().map(|Link { name, address }| format!("<{address}|{name}>"));
-    let links: Vec<_> = links.collect();
-    if !links.is_empty() {
-        blocks.push(section(&format!("{} · {}", links.join(" · "), storm::RUNBOOK)));
-    }
+    let links = links(message).into_iter().map(|Link { name, address }| format!("<{address}|{name}>"));
+    blocks.push(section(&links.collect::<Vec<_>>().join(" · ")));
     blocks.push(json!({"type": "context", "elements": [{"type": "mrkdwn", "text": line(&words::origin(message))}]}));
     json!({"text": words::clip(&escape(&headline), SECTION), "blocks": blocks})
 }
 
-/// The news at a glance.
 fn symbol(phase: Phase, nodes: &[Node<'_>], tally: &Tally) -> &'static str {
     match phase {
         Phase::Begun | Phase::Unblocked => "⏳",
@@ -62,15 +59,17 @@ fn symbol(phase: Phase, nodes: &[Node<'_>], tally: &Tally) -> &'static str {
     }
 }
 
-/// A line for each node, or for each zone of a storm.
 fn lines(message: &Message<'_>) -> Vec<String> {
-    let told = storm::told(message).into_iter().map(|Told { of, text }| format!("*{}*\n{}", line(&of), line(&text)));
-    let mut told: Vec<_> = told.collect();
-    words::shorten(&mut told, NODES);
-    told
+    let lines = storm::lines(message).into_iter().map(|Line { subject, text }| match subject {
+        Some(subject) => format!("*{}*\n{}", line(&subject), line(&text)),
+        None => line(&text),
+    });
+    let mut lines: Vec<_> = lines.collect();
+    words::shorten(&mut lines, NODES);
+    lines
 }
 
-/// As many sections as the lines need.
+/// Packs lines into sections.
 fn sections(lines: &[String]) -> Vec<Value> {
     let mut texts: Vec<String> = Vec::new();
     for line in lines {
@@ -89,17 +88,17 @@ fn section(text: &str) -> Value {
     json!({"type": "section", "text": {"type": "mrkdwn", "text": text}})
 }
 
-/// A line that fits, as Slack takes it.
+/// Cuts and escapes a line.
 fn line(text: &str) -> String {
     dates(&escape(&words::clip(text, LINE)))
 }
 
-/// Each time in a text, our own form or that of a receipt, as the reader's clock has it.
+/// Replaces times in a text, in the format of messages or of receipts, by Slack's dates in the reader's time zone.
 fn dates(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
-        if let Some((at, length)) = time_at_the_begin(rest) {
+        if let Some((at, length)) = leading_time(rest) {
             let (written, after) = rest.split_at(length);
             let shape = "{date_short_pretty} {time_secs}";
             write!(shown, "<!date^{}^{shape}|{written}>", at.as_second()).expect("a text takes more text");
@@ -112,8 +111,8 @@ fn dates(text: &str) -> String {
     shown
 }
 
-/// The time that a text begins with, and its length there.
-fn time_at_the_begin(text: &str) -> Option<(Timestamp, usize)> {
+/// Time at the start of a text, with its length.
+fn leading_time(text: &str) -> Option<(Timestamp, usize)> {
     [("%Y-%m-%d %H:%M:%S UTC", "2026-11-21 03:14:00 UTC".len()), ("%Y-%m-%dT%H:%M:%SZ", "2026-11-21T03:14:00Z".len())]
         .into_iter()
         .find_map(|(form, length)| {
@@ -122,7 +121,7 @@ fn time_at_the_begin(text: &str) -> Option<(Timestamp, usize)> {
         })
 }
 
-/// Slack's three control characters; nothing else in a name or a reason is to be markup that harms.
+/// Escapes Slack's three control characters.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -133,41 +132,44 @@ mod tests {
     use crate::event::Event;
     use crate::samples::{self, begun, blocked, ended, lossy, unblocked};
 
-    fn pretty(events: &[Event]) -> String {
+    /// Text of the notification and the blocks, one in each line.
+    fn shown(events: &[Event]) -> String {
         let events: Vec<&Event> = events.iter().collect();
-        serde_json::to_string_pretty(&message(&samples::message(&events))).expect("plain data")
+        let message = message(&samples::message(&events));
+        let blocks = message["blocks"].as_array().expect("blocks").iter().map(Value::to_string);
+        let lines = [message["text"].to_string()].into_iter().chain(blocks);
+        samples::without_addresses(&lines.collect::<Vec<_>>().join("\n"))
     }
 
     #[test]
-    fn a_drain_that_begins() {
-        insta::assert_snapshot!(pretty(&[begun(1)]));
+    fn begun_drain() {
+        insta::assert_snapshot!(shown(&[begun(1)]));
     }
 
     #[test]
-    fn a_drain_that_ended_well() {
-        insta::assert_snapshot!(pretty(&[ended(1, "drained")]));
+    fn failed_drain_lists_lost_pods() {
+        insta::assert_snapshot!(shown(&[lossy(1)]));
     }
 
     #[test]
-    fn a_drain_that_lost_pods_shows_which_and_why() {
-        insta::assert_snapshot!(pretty(&[lossy(1)]));
+    fn storm_counts_zones() {
+        insta::assert_snapshot!(shown(&samples::storm()));
     }
 
     #[test]
-    fn several_drains_that_ended_the_failed_one_first() {
-        insta::assert_snapshot!(pretty(&[ended(1, "drained"), lossy(2), ended(3, "done")]));
+    fn one_node_is_named_once() {
+        for event in [begun(1), blocked(1), unblocked(1), ended(1, "drained"), lossy(1)] {
+            let message = message(&samples::message(&[&event]));
+            let blocks = message["blocks"].to_string();
+            assert_eq!(blocks.matches("ip-10-0-0-1").count(), 1, "{blocks}");
+        }
     }
 
     #[test]
-    fn a_storm_is_told_by_cluster_and_zone_with_links() {
-        insta::assert_snapshot!(pretty(&samples::storm()));
-    }
-
-    #[test]
-    fn each_time_is_shown_by_the_readers_clock() {
+    fn times_become_dates_of_the_readers_zone() {
         let date = |second: i64, written| format!("<!date^{second}^{{date_short_pretty}} {{time_secs}}|{written}>");
         let (ours, receipts) = ("2026-11-21 03:14:00 UTC", "2026-11-21T03:13:28Z");
-        assert_eq!(dates(&format!("häuser, goes at {ours}")), format!("häuser, goes at {}", date(1_795_230_840, ours)));
+        assert_eq!(dates(&format!("häuser, ends at {ours}")), format!("häuser, ends at {}", date(1_795_230_840, ours)));
         assert_eq!(dates(&format!("until {receipts} or")), format!("until {} or", date(1_795_230_808, receipts)));
         for none in ["2026-11-21", "2026-13-21 03:14:00 UTC", "20 26-11-21T03:13:28", "ä", ""] {
             assert_eq!(dates(none), none);
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_that_failed_or_lost_a_pod_is_red() {
+    fn failed_or_lossy_drain_is_red() {
         let lost = json!([{"pod": "shop/cart-1", "fate": "lost"}]);
         for (event, symbol) in [
             (begun(1), "⏳"),
@@ -192,38 +194,42 @@ mod tests {
     }
 
     #[test]
-    fn lines_share_a_section_as_long_as_they_fit_with_the_line_break_between_them() {
+    fn lines_share_a_section_up_to_its_limit() {
         let lines = |lengths: [usize; 2]| lengths.map(|length| "x".repeat(length));
         assert_eq!(sections(&lines([SECTION / 2, SECTION / 2 - 1])).len(), 1);
         assert_eq!(sections(&lines([SECTION / 2, SECTION / 2])).len(), 2);
     }
 
     #[test]
-    fn the_largest_message_keeps_to_slacks_limits() {
+    fn largest_messages_keep_to_slacks_limits() {
         let noise = "<&>".repeat(1000);
-        let events: Vec<_> = (0..100)
-            .map(|n| {
-                let mut event = lossy(n);
-                event.receipt.reason.clone_from(&noise);
-                event.receipt.node = Some(noise.clone());
-                for pod in event.receipt.records_mut() {
-                    pod.why = Some(noise.clone());
-                }
-                event
-            })
-            .collect();
-        let events: Vec<&Event> = events.iter().collect();
-        let message = message(&samples::message(&events));
-        let blocks = message["blocks"].as_array().expect("blocks");
-        assert!((10..=50).contains(&blocks.len()), "{} blocks", blocks.len());
-        for block in blocks {
-            let (text, limit) = match block["type"].as_str() {
-                Some("header") => (&block["text"]["text"], HEADER),
-                Some("section") => (&block["text"]["text"], SECTION),
-                _ => (&block["elements"][0]["text"], SECTION),
-            };
-            let length = text.as_str().expect("a text").chars().count();
-            assert!((1..=limit).contains(&length), "{length} characters in a {}", block["type"]);
+        // Five notices have the longest links.
+        for count in [5, 100] {
+            let events: Vec<_> = (0..count)
+                .map(|n| {
+                    let mut event = lossy(n);
+                    event.receipt.reason.clone_from(&noise);
+                    event.receipt.node = Some(noise.clone());
+                    event.receipt.notice.event_id = Some(format!("{n:x>64}"));
+                    for pod in event.receipt.records_mut() {
+                        pod.why = Some(noise.clone());
+                    }
+                    event
+                })
+                .collect();
+            let events: Vec<&Event> = events.iter().collect();
+            let message = message(&samples::message(&events));
+            let blocks = message["blocks"].as_array().expect("blocks");
+            assert!((8..=50).contains(&blocks.len()), "{} blocks", blocks.len());
+            for block in blocks {
+                let (text, limit) = match block["type"].as_str() {
+                    Some("header") => (&block["text"]["text"], HEADER),
+                    Some("section") => (&block["text"]["text"], SECTION),
+                    _ => (&block["elements"][0]["text"], SECTION),
+                };
+                let length = text.as_str().expect("a text").chars().count();
+                assert!((1..=limit).contains(&length), "{length} characters in a {}", block["type"]);
+            }
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The webhook's document, where it is kept: in Parameter Store or in Secrets Manager. Read when a message is to be sent,
-//! and again when it may have changed.
+//! Reads the webhook's document from Parameter Store or Secrets Manager, and keeps it for a while.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,29 +17,26 @@ use crate::target::Target;
 #[cfg(test)]
 use crate::wire;
 
-/// How long a document is used until it is read again. Lambda keeps a process for hours, and somebody who has changed the
-/// document wants to see the effect.
+/// Longest use of a cached document: a changed document has an effect within five minutes.
 const FRESH: Duration = Duration::from_mins(5);
 
-/// A document that is kept in AWS, and what was made of it.
 #[derive(Debug)]
 pub(crate) struct Stored {
     name: StoredName,
     aws: Caller,
-    read: Mutex<Option<Read>>,
+    cached: Mutex<Option<Cached>>,
 }
 
 #[derive(Debug)]
-struct Read {
+struct Cached {
     text: SecretString,
     target: Arc<Target>,
     at: Instant,
 }
 
-/// Why there is no document.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoredError {
-    #[error("the webhook's document {0} cannot be read")]
+    #[error("cannot read the webhook's document {0}")]
     Aws(StoredName, #[source] CallError),
     #[error("the webhook's document {0} {1}")]
     Wrong(StoredName, DocumentError),
@@ -50,33 +46,33 @@ pub(crate) enum StoredError {
 
 impl Stored {
     pub(crate) fn new(name: StoredName, aws: Caller) -> Self {
-        Self { name, aws, read: Mutex::new(None) }
+        Self { name, aws, cached: Mutex::new(None) }
     }
 
-    /// Where messages go. The document is read at the latest by `end`.
+    /// Returns the target of the cached document, or reads the document until `end`.
     pub(crate) async fn target(&self, end: Instant) -> Result<Arc<Target>, StoredError> {
-        let mut read = self.read.lock().await;
-        match read.as_ref().filter(|read| read.at.elapsed() < FRESH) {
-            Some(read) => Ok(Arc::clone(&read.target)),
-            None => self.read_into(&mut read, end).await,
+        let mut cached = self.cached.lock().await;
+        match cached.as_ref().filter(|cached| cached.at.elapsed() < FRESH) {
+            Some(cached) => Ok(Arc::clone(&cached.target)),
+            None => self.read_into(&mut cached, end).await,
         }
     }
 
-    /// Reads the document again. Answers where messages go now, if that has changed.
+    /// Reads the document again. Returns the target if the document has changed.
     pub(crate) async fn changed(&self, old: &Arc<Target>, end: Instant) -> Result<Option<Arc<Target>>, StoredError> {
-        let new = self.read_into(&mut *self.read.lock().await, end).await?;
+        let new = self.read_into(&mut *self.cached.lock().await, end).await?;
         Ok((!Arc::ptr_eq(old, &new)).then_some(new))
     }
 
-    /// Reads the document. If it has not changed, the client stays, with its connections.
-    async fn read_into(&self, read: &mut Option<Read>, end: Instant) -> Result<Arc<Target>, StoredError> {
+    /// Reads the document. An unchanged document keeps its client and connections.
+    async fn read_into(&self, cached: &mut Option<Cached>, end: Instant) -> Result<Arc<Target>, StoredError> {
         let text = self.fetch(end).await.map_err(|error| StoredError::Aws(self.name.clone(), error))?;
-        let same = read.as_ref().filter(|read| read.text.expose_secret() == text.expose_secret());
+        let same = cached.as_ref().filter(|cached| cached.text.expose_secret() == text.expose_secret());
         let target = match same {
-            Some(read) => Arc::clone(&read.target),
+            Some(cached) => Arc::clone(&cached.target),
             None => Arc::new(self.target_of(&text)?),
         };
-        *read = Some(Read { text, target: Arc::clone(&target), at: Instant::now() });
+        *cached = Some(Cached { text, target: Arc::clone(&target), at: Instant::now() });
         Ok(target)
     }
 
@@ -107,13 +103,13 @@ impl Stored {
         Ok(answer.pointer(value).and_then(Value::as_str).unwrap_or_default().into())
     }
 
-    /// For tests: one that has been read just now.
+    /// For tests: a cached document.
     #[cfg(test)]
     pub(crate) fn holding(document: Document) -> Self {
         let target = Arc::new(Target::new(document).expect("a client"));
-        let read = Read { text: SecretString::default(), target, at: Instant::now() };
+        let cached = Cached { text: SecretString::default(), target, at: Instant::now() };
         let name = StoredName::Parameter("/spillway/webhook".to_owned());
-        Self { name, aws: wire::no_aws(), read: Mutex::new(Some(read)) }
+        Self { name, aws: wire::no_aws(), cached: Mutex::new(Some(cached)) }
     }
 }
 
@@ -122,10 +118,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_document_that_is_wrong_is_named_and_its_secrets_are_not() {
+    async fn error_names_the_document_without_its_secrets() {
         let stored = Stored::new(StoredName::Parameter("/spillway/webhook".to_owned()), wire::no_aws());
         let error = stored.target_of(&"https://hooks.example/hush".into()).expect_err("no document").to_string();
-        assert!(error.starts_with("the webhook's document /spillway/webhook is no JSON object; it takes "), "{error}");
+        assert!(
+            error.starts_with("the webhook's document /spillway/webhook is not a JSON object; expected "),
+            "{error}"
+        );
         assert!(!error.contains("hush"), "{error}");
     }
 }

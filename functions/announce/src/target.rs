@@ -1,4 +1,4 @@
-//! The address in the webhook's document, and one POST to it.
+//! Posts a message to the address in the webhook's document.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,37 +10,34 @@ use secrecy::ExposeSecret as _;
 use spillway_retry::Transient;
 
 use crate::document::Document;
-use crate::echo::Secrets;
+use crate::echo::RequestSecrets;
 use crate::form::Form;
 use crate::http;
 use crate::retry::LONGEST_PAUSE;
 
-/// The document, with a client for it.
 #[derive(Debug)]
 pub(crate) struct Target {
     client: Client,
     document: Document,
 }
 
-/// Why a message was not taken. None of these says the URL, a header or the proxy's password.
+/// Reason why a message was not accepted, without the URL, the headers and the proxy's password.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PostError {
     #[error("the webhook gave no answer: {0}")]
     NoAnswer(String),
-    #[error("the webhook is busy or broken: it answered {status}{said}")]
-    Busy { status: StatusCode, said: Said, retry_after: Option<Duration> },
-    #[error(
-        "the webhook has another address now: it answered {0}, and a redirect is not followed; its document needs the new URL"
-    )]
+    #[error("the webhook is busy or broken: {status}{text}")]
+    Busy { status: StatusCode, text: AnswerText, retry_after: Option<Duration> },
+    #[error("the webhook redirects to another address: {0}; put the new URL into its document")]
     Moved(StatusCode),
-    #[error("the webhook does not accept the URL or the headers: it answered {status}{said}")]
-    NotAccepted { status: StatusCode, said: Said },
-    #[error("the webhook refused the message: it answered {status}{said}")]
-    Refused { status: StatusCode, said: Said },
+    #[error("the webhook does not accept the URL or the headers: {status}{text}")]
+    NotAccepted { status: StatusCode, text: AnswerText },
+    #[error("the webhook refused the message: {status}{text}")]
+    Refused { status: StatusCode, text: AnswerText },
 }
 
 impl Transient for PostError {
-    /// A webhook that asks for a longer pause than there is time for gets its message from the queue.
+    /// Returns `false` for a `Retry-After` that is too long. SQS sends the event again later.
     fn is_transient(&self) -> bool {
         match self {
             Self::NoAnswer(_) => true,
@@ -57,11 +54,11 @@ impl Transient for PostError {
     }
 }
 
-/// The text of an answer, as an error shows it. It may be empty.
+/// Redacted text of an answer. May be empty.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Said(pub(crate) String);
+pub(crate) struct AnswerText(pub(crate) String);
 
-impl fmt::Display for Said {
+impl fmt::Display for AnswerText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, ": {}", self.0) }
     }
@@ -82,7 +79,6 @@ impl Target {
         let request = self.client.post(url.expose_secret()).headers(headers.clone()).body(body.to_owned());
         let response = request.send().await.map_err(|error| PostError::NoAnswer(http::why(error)))?;
         let status = response.status();
-        // The body of a success is not read, however long it is.
         if status.is_success() {
             return Ok(());
         }
@@ -90,17 +86,17 @@ impl Target {
             return Err(PostError::Moved(status));
         }
         let retry_after = retry_after(response.headers());
-        let secrets = Secrets::of(url.expose_secret(), headers);
-        let said = Said(secrets.cut_out_of(&http::read(response, secrets.enough()).await));
+        let secrets = RequestSecrets::of(url.expose_secret(), headers);
+        let text = AnswerText(secrets.redact(&http::read(response, secrets.max_bytes_to_read()).await));
         Err(match status.as_u16() {
-            408 | 429 | 500.. => PostError::Busy { status, said, retry_after },
-            401 | 403 | 404 | 407 | 410 => PostError::NotAccepted { status, said },
-            _ => PostError::Refused { status, said },
+            408 | 429 | 500.. => PostError::Busy { status, text, retry_after },
+            401 | 403 | 404 | 407 | 410 => PostError::NotAccepted { status, text },
+            _ => PostError::Refused { status, text },
         })
     }
 }
 
-/// The pause that a busy webhook asks for. A date is ignored: Slack and others give seconds.
+/// `Retry-After` in seconds. Dates are ignored: Slack and others send seconds.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))

@@ -1,8 +1,7 @@
-//! The fields that a Go template of the webhook finds: NTH's by NTH's names, so that its users' templates work
-//! unchanged, then ours.
+//! Fields of a Go template of the webhook: the fields of NTH, so that NTH's templates work unchanged, then Spillway's own.
 //!
-//! NTH sends a message for each event, Spillway one for a batch: there a text that is not the same for all is all of
-//! them, a time the earliest, pods are everybody's, each once, and `Notices` has each notice by itself.
+//! NTH sends a message for each event, Spillway one for a batch. Texts of several notices are joined, times are the
+//! earliest, pods are those of all notices, and `Notices` has the fields of each notice.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -13,17 +12,16 @@ use crate::group::Message;
 use crate::nodes::{Node, Tally};
 use crate::words;
 
-/// Go's zero time, which NTH has where no time is known: a template may ask it `.EndTime.IsZero`.
+/// Go's zero time for an unknown time, as in NTH: `.EndTime.IsZero`.
 const ZERO: &str = "0001-01-01 00:00:00 +0000 UTC";
 
-/// The longest list of pods. Slack takes 2,000 characters in a field of a section.
+/// Most pods in a list. Slack accepts 2,000 characters in a field of a section.
 const PODS: usize = 20;
 
-/// The fields.
 pub(crate) fn fields(message: &Message<'_>) -> Value {
     let notices: Vec<_> = message.events.iter().map(|event| notice(event)).collect();
-    let mut fields = together(&notices);
-    fields.extend(named(of_pods(&message.nodes())));
+    let mut fields = joined(&notices);
+    fields.extend(named(pod_fields(&message.nodes())));
     if notices.len() > 1 {
         fields.insert("Description".to_owned(), json!(words::headline(message)));
     }
@@ -33,17 +31,17 @@ pub(crate) fn fields(message: &Message<'_>) -> Value {
     safe(Value::Object(fields))
 }
 
-/// The fields of one notice.
 fn notice(event: &Event) -> Map<String, Value> {
-    named(nths(event)).chain(named(ours(event))).chain(named(of_pods(&[Node::of(event)]))).collect()
+    let pods = pod_fields(&[Node::of(event)]);
+    named(nth_fields(event)).chain(named(spillway_fields(event))).chain(named(pods)).collect()
 }
 
 fn named<const N: usize>(fields: [(&str, Value); N]) -> impl Iterator<Item = (String, Value)> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value))
 }
 
-/// NTH's fields, as its queue processor fills them; docs/templates.md has them all.
-fn nths(event: &Event) -> [(&'static str, Value); 24] {
+/// Fields of NTH with the values of its queue processor: docs/templates.md.
+fn nth_fields(event: &Event) -> [(&'static str, Value); 24] {
     let receipt = &event.receipt;
     let provider_id =
         receipt.zone.as_ref().zip(receipt.instance.as_ref()).map(|(zone, id)| format!("aws:///{zone}/{id}"));
@@ -75,8 +73,7 @@ fn nths(event: &Event) -> [(&'static str, Value); 24] {
     ]
 }
 
-/// What NTH does not know.
-fn ours(event: &Event) -> [(&'static str, Value); 8] {
+fn spillway_fields(event: &Event) -> [(&'static str, Value); 8] {
     let receipt = &event.receipt;
     [
         ("Cluster", json!(text(receipt.cluster.as_deref()))),
@@ -90,8 +87,8 @@ fn ours(event: &Event) -> [(&'static str, Value); 8] {
     ]
 }
 
-/// What became of the pods: NTH's list of their names, then what it does not know.
-fn of_pods(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
+/// Fields about pods: NTH's list of names, then Spillway's own.
+fn pod_fields(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
     let tally = Tally::of(nodes);
     let mut pods: Vec<_> = nodes.iter().flat_map(Node::pods).map(|pod| pod.name().to_owned()).collect();
     words::shorten(&mut pods, PODS);
@@ -111,38 +108,38 @@ fn of_pods(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
     ]
 }
 
-/// The fields of several notices in one, but for the pods.
-fn together(notices: &[Map<String, Value>]) -> Map<String, Value> {
+/// Joins the fields of several notices, except those about pods.
+fn joined(notices: &[Map<String, Value>]) -> Map<String, Value> {
     let Some(first) = notices.first() else { return Map::new() };
     let of_all = |name: &str| notices.iter().filter_map(|notice| notice.get(name)).collect::<Vec<_>>();
     let one = |name: &String| match name.as_str() {
         "StartTime" | "EndTime" => earliest(&of_all(name)),
-        _ => merged(&of_all(name)),
+        _ => joined_value(&of_all(name)),
     };
     first.keys().map(|name| (name.clone(), one(name))).collect()
 }
 
-/// Times as Go prints them are in order as texts, and a template may ask for a time's parts.
+/// Earliest time. Times in Go's format sort as texts.
 fn earliest(times: &[&Value]) -> Value {
     json!(times.iter().filter_map(|time| time.as_str()).filter(|time| *time != ZERO).min().unwrap_or(ZERO))
 }
 
-/// One value for those of several notices, which are of one type.
-fn merged(values: &[&Value]) -> Value {
+/// Joins values of one type.
+fn joined_value(values: &[&Value]) -> Value {
     match values {
         [Value::String(_), ..] => json!(words::distinct(values.iter().filter_map(|value| value.as_str()))),
         [Value::Bool(_), ..] => json!(values.iter().all(|value| **value == true)),
-        // Labels that all of them have.
+        // Common labels.
         [Value::Object(first), others @ ..] => {
             let shared = first.iter().filter(|(name, value)| others.iter().all(|other| other.get(name) == Some(value)));
             Value::Object(shared.map(|(name, value)| (name.clone(), value.clone())).collect())
         }
-        // The lists and the numbers are of pods.
+        // Lists and numbers are fields about pods.
         [] | [Value::Null | Value::Array(_) | Value::Number(_), ..] => Value::Null,
     }
 }
 
-/// NTH's name for the kind of notice; of those that it does not know, our own in its manner.
+/// Kind of notice in NTH's spelling.
 fn kind(receipt: &Receipt) -> String {
     let name = words::kind(receipt);
     match name {
@@ -158,15 +155,15 @@ fn kind(receipt: &Receipt) -> String {
     }
 }
 
-/// As Go prints a time.
+/// Time in Go's format.
 fn time(at: Option<Timestamp>) -> String {
     at.map_or_else(|| ZERO.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string())
 }
 
-/// A value in which no text, and no name of a label, ends the JSON text that a template puts it into.
+/// Replaces characters that would end a JSON string, in texts and in names of labels.
 ///
-/// NTH's users write `"text": "{{ .Description }}"`. What AWS, a cluster or whoever can put events on the bus has written
-/// there would otherwise write fields of the message.
+/// Templates such as `"text": "{{ .Description }}"` do not escape. Without the replacement, texts of AWS, of a cluster or of
+/// an event could add fields to the message.
 fn safe(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(safe_text(&text)),
@@ -176,7 +173,7 @@ fn safe(value: Value) -> Value {
     }
 }
 
-/// A text without quotes, backslashes and control characters.
+/// Replaces quotes, backslashes and control characters.
 fn safe_text(text: &str) -> String {
     let safe = text.chars().map(|character| match character {
         '"' => '\'',
@@ -200,18 +197,34 @@ mod tests {
     use super::*;
     use crate::samples::{self, begun, ended, ended_with, lossy};
 
-    #[test]
-    fn the_fields_of_a_drain_that_begins() {
-        insta::assert_json_snapshot!(fields(&samples::message(&[&begun(1)])));
+    /// The fields, one in each line.
+    fn shown(events: &[&Event]) -> String {
+        let fields = fields(&samples::message(events));
+        let fields = fields.as_object().expect("fields").iter().filter(|(name, _)| *name != "Notices");
+        fields.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
-    fn the_fields_of_drains_that_ended() {
-        insta::assert_json_snapshot!(fields(&samples::message(&[&ended(1, "drained"), &lossy(2)])));
+    fn begun_drain() {
+        insta::assert_snapshot!(shown(&[&begun(1)]));
     }
 
     #[test]
-    fn every_field_that_nth_documents_is_there() {
+    fn two_ended_drains_are_joined() {
+        let (drained, lossy) = (ended(1, "drained"), lossy(2));
+        insta::assert_snapshot!(shown(&[&drained, &lossy]));
+        let both = fields(&samples::message(&[&drained, &lossy]));
+        for (event, notice) in [&drained, &lossy].iter().zip(both["Notices"].as_array().expect("notices")) {
+            let alone = fields(&samples::message(&[event]));
+            assert_eq!(&alone["Notices"][0], notice);
+            for (name, value) in notice.as_object().expect("fields") {
+                assert_eq!(&alone[name], value, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_field_of_nth_exists() {
         let fields = fields(&samples::message(&[&begun(1)]));
         for name in "EventID Kind Monitor Description State AutoScalingGroupName NodeName NodeLabels Pods InstanceID \
                      ProviderID InstanceType IsManaged StartTime EndTime NodeProcessed InProgress AccountId \
@@ -223,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_times_of_a_batch_are_times_and_the_earliest() {
+    fn times_of_a_batch_are_the_earliest() {
         let (early, mut late) = (begun(1), begun(2));
         late.receipt.notice.time = Some("2026-11-21T03:12:09Z".parse().expect("a time"));
         late.receipt.notice.deadline = None;
@@ -233,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_two_notices_tell_of_is_there_once() {
+    fn pod_of_two_notices_is_listed_once() {
         let (spot, mut shutting_down) = (lossy(1), lossy(1));
         shutting_down.id = "ended-2".to_owned();
         shutting_down.receipt.request_id = "r-2".to_owned();
@@ -244,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_a_storm_fit_into_a_field_of_slack() {
+    fn pods_of_a_storm_fit_into_slacks_field() {
         const FIELD: usize = 2_000;
         let events: Vec<_> = (0..40)
             .map(|n| {
@@ -264,20 +277,20 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_becomes_another_and_what_json_has_no_room_for_a_space() {
+    fn quotes_and_control_characters_are_replaced() {
         let mut event = ended(1, "failed");
         event.receipt.reason = "a setting is \"x\", which\nis \\ none".to_owned();
         let fields = fields(&samples::message(&[&event]));
         assert_eq!(fields["Description"], "a setting is 'x', which is   none");
     }
 
-    /// Every character that may not stand for itself in JSON, and what would add a field to a message.
+    /// Text with every character that JSON escapes, which would add a field to a message.
     fn strange() -> String {
         let control = (0..=0x9f).filter_map(char::from_u32).filter(|character| character.is_control());
         format!("x\\\",\"channel\":\"#all{}", control.collect::<String>())
     }
 
-    /// The same event, with a strange text wherever a text can be.
+    /// The event with a strange text in each text field.
     fn with_strange_texts(event: &Event) -> Event {
         let mut event = event.clone();
         let receipt = &mut event.receipt;
@@ -309,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_of_an_event_ends_the_json_text_that_a_template_puts_it_into() {
+    fn no_text_of_an_event_adds_a_json_field() {
         let prints = |value: &str| {
             format!("{{{{ range $name, $value := {value} }}}}{{{{ $name }}}} {{{{ $value }}}} {{{{ end }}}}")
         };
@@ -327,34 +340,28 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_page_of_templates_lists_the_functions_that_there_are() {
+    /// Names in a column of a table of docs/templates.md.
+    fn documented(section: &str, column: usize) -> BTreeSet<&'static str> {
         let page = include_str!("../../../docs/templates.md");
-        let section =
-            page.split("## Functions\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
-        let rows = section.lines().filter(|line| line.starts_with("| ")).filter_map(|row| row.split('|').nth(2));
-        let listed: BTreeSet<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
-        assert_eq!(listed, gotemplate_json::functions().collect());
+        let rest = page.split(&format!("## {section}\n")).nth(1).expect("a section");
+        let rows = rest.lines().take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with("| "));
+        let cells = rows.filter_map(|row| row.split('|').nth(column));
+        cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
     }
 
     #[test]
-    fn the_page_of_templates_names_every_field_and_no_other() {
-        let page = include_str!("../../../docs/templates.md");
-        let section = page.split("## Fields\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
-        let rows = section.lines().filter(|line| line.starts_with("| `.")).filter_map(|row| row.split('|').nth(1));
-        let mut named: Vec<_> =
-            rows.flat_map(|cell| cell.split(", ").map(|name| name.trim().trim_matches('`'))).collect();
-        named.sort_unstable();
+    fn page_lists_every_function_and_field() {
+        assert_eq!(documented("Functions", 2), gotemplate_json::functions().collect());
         let fields = fields(&samples::message(&[&begun(1)]));
         let fields: Vec<_> = fields.as_object().expect("fields").keys().map(|name| format!(".{name}")).collect();
-        assert_eq!(named, fields);
+        assert_eq!(documented("Fields", 1), fields.iter().map(String::as_str).collect());
     }
 
     #[test]
     fn kinds_have_nths_names() {
-        let named = |kind_of_ours: &str| {
+        let named = |spillways: &str| {
             let mut event = begun(1);
-            event.receipt.notice.kind = Some(kind_of_ours.to_owned().into());
+            event.receipt.notice.kind = Some(spillways.to_owned().into());
             kind(&event.receipt)
         };
         assert_eq!(named("terminate lifecycle action"), "ASG_LIFECYCLE");

@@ -1,4 +1,4 @@
-//! The SNS topic: one notification for each message.
+//! The SNS topic: publishes one notification for each message.
 
 use spillway_aws_call::{Call, CallError, Caller, Service};
 use tokio::time::Instant;
@@ -6,7 +6,6 @@ use tokio::time::Instant;
 use crate::group::Message;
 use crate::{retry, settings, text};
 
-/// Where notifications are published.
 #[derive(Debug)]
 pub(crate) struct Topic {
     settings: settings::Topic,
@@ -18,7 +17,7 @@ impl Topic {
         Self { settings, aws }
     }
 
-    /// Publishes a message, at the latest by `end`.
+    /// Publishes a message until `end`.
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), CallError> {
         let settings::Topic { arn, region } = &self.settings;
         let mut fields = form_urlencoded::Serializer::new(String::new());

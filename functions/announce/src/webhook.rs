@@ -1,4 +1,4 @@
-//! The webhook: one POST for each message.
+//! The webhook: posts each message.
 
 use reqwest::StatusCode;
 use tokio::time::Instant;
@@ -9,21 +9,19 @@ use crate::retry::{TIME_UP, retried};
 use crate::stored::{Stored, StoredError};
 use crate::target::{PostError, Target};
 
-/// Where messages are posted: what its document says.
 #[derive(Debug)]
 pub(crate) struct Webhook {
     stored: Stored,
 }
 
-/// Why the webhook did not get a message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookError {
     #[error(transparent)]
     Post(#[from] PostError),
-    /// A template writes more about several notices than the webhook takes. Slack refuses a text of more than 3,000
-    /// characters as `invalid_blocks`.
+    /// Refused message of a template about several notices. Slack refuses texts of more than 3,000 characters as
+    /// `invalid_blocks`.
     #[error(transparent)]
-    TooMuch(PostError),
+    TooLarge(PostError),
     #[error(transparent)]
     Document(#[from] StoredError),
 }
@@ -33,15 +31,14 @@ impl Webhook {
         Self { stored }
     }
 
-    /// Posts a message, at the latest by `end`. If the webhook does not accept its URL or headers, the document may have been
-    /// changed: it is read again, once.
+    /// Posts a message until `end`. If the webhook does not accept the URL or the headers, reads the document again, once.
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), WebhookError> {
         let target = self.stored.target(end).await?;
         match post(&target, message, end).await {
             Err(error @ PostError::Refused { status: StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE, .. })
                 if message.events.len() > 1 && matches!(target.form(), Form::Template(_)) =>
             {
-                Err(WebhookError::TooMuch(error))
+                Err(WebhookError::TooLarge(error))
             }
             Err(error @ PostError::NotAccepted { .. }) => match self.stored.changed(&target, end).await? {
                 Some(new) => Ok(post(&new, message, end).await?),

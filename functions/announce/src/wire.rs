@@ -1,4 +1,4 @@
-//! For tests: a real HTTP server, and a webhook that leads to it.
+//! For tests: an HTTP server and webhooks for it.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,30 +23,30 @@ use crate::form::Form;
 use crate::stored::Stored;
 use crate::webhook::Webhook;
 
-/// What a server was asked: the method, the URI, the headers and the body.
-pub(crate) type Asked = Arc<Mutex<Vec<(String, HeaderMap, String)>>>;
+/// Requests of a server: method with URI, headers and body.
+pub(crate) type Requests = Arc<Mutex<Vec<(String, HeaderMap, String)>>>;
 
-/// A server that answers so; its address, and what it was asked.
-pub(crate) async fn server(answer: impl Fn() -> Response + Clone + Send + Sync + 'static) -> (String, Asked) {
-    let asked = Asked::default();
-    let noted = asked.clone();
+/// Starts a server. Returns its address and its requests.
+pub(crate) async fn server(answer: impl Fn() -> Response + Clone + Send + Sync + 'static) -> (String, Requests) {
+    let requests = Requests::default();
+    let received = requests.clone();
     let serve = move |request: Request| {
-        let (answer, noted) = (answer.clone(), noted.clone());
+        let (answer, received) = (answer.clone(), received.clone());
         async move {
             let (head, body) = request.into_parts();
             let body = body.collect().await.expect("a body").to_bytes();
             let body = String::from_utf8(body.to_vec()).expect("text");
-            noted.lock().expect("unpoisoned").push((format!("{} {}", head.method, head.uri), head.headers, body));
+            received.lock().expect("unpoisoned").push((format!("{} {}", head.method, head.uri), head.headers, body));
             answer()
         }
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move { axum::serve(listener, Router::new().fallback(serve)).await });
-    (format!("http://{address}"), asked)
+    (format!("http://{address}"), requests)
 }
 
-/// The document of a webhook at that address, which may be one without TLS.
+/// Document of a webhook, also for an address without TLS.
 pub(crate) fn document(url: &str, headers: &str, proxy: Option<&str>) -> Document {
     let headers: Value = serde_json::from_str(headers).expect("JSON");
     let written = json!({"url": "https://hooks.slack.com", "headers": headers});
@@ -54,17 +54,15 @@ pub(crate) fn document(url: &str, headers: &str, proxy: Option<&str>) -> Documen
     Document { url: url.into(), proxy: proxy.map(SecretString::from), ..read }
 }
 
-/// A webhook with that document.
 pub(crate) fn webhook(url: &str, headers: &str, proxy: Option<&str>) -> Webhook {
     Webhook::new(Stored::holding(document(url, headers, proxy)))
 }
 
-/// A webhook with a template.
 pub(crate) fn templated(url: &str, template: Template) -> Webhook {
     Webhook::new(Stored::holding(Document { form: Form::Template(template), ..document(url, "{}", None) }))
 }
 
-/// For what must not call AWS.
+/// AWS client that panics at a call.
 pub(crate) fn no_aws() -> Caller {
     let credentials = SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test"));
     let http = http_client_fn(|_, _| unreachable!("AWS is called"));

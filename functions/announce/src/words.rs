@@ -1,4 +1,4 @@
-//! What a message says, in words: the same in Slack, in an e-mail and in JSON.
+//! Sentences of a message, shared by Slack, e-mail and JSON.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,87 +9,86 @@ use crate::event::{Event, Phase};
 use crate::group::Message;
 use crate::nodes::{Node, Tally};
 
-/// The news in a line, without markup.
+/// Headline of a message, without markup.
 pub(crate) fn headline(message: &Message<'_>) -> String {
     let nodes = message.nodes();
-    let lost = match Tally::of(&nodes).lost {
-        0 => String::new(),
-        lost => format!(", {} lost", count(lost, "pod")),
+    let subject = match nodes.as_slice() {
+        [one] => node(one),
+        nodes => format!("{} of {}", count(nodes.len(), "node"), clusters(&message.events)),
+    };
+    let news = match (message.phase, nodes.as_slice()) {
+        (Phase::Begun, _) => format!("Draining {subject}"),
+        (Phase::Blocked, _) => format!("Blocked: {subject}"),
+        (Phase::Unblocked, _) => format!("No longer blocked: {subject}"),
+        (Phase::Ended, [one]) => format!("{}: {subject}", ending(one)),
+        (Phase::Ended, nodes) => format!("{subject}: {}", endings(&nodes.iter().collect::<Vec<_>>())),
     };
     let dry_run = if message.events.iter().all(|event| event.receipt.dry_run) { " (dry run)" } else { "" };
-    let news = match (message.phase, nodes.as_slice()) {
-        (Phase::Begun, [one]) => format!("Draining {}", node(one)),
-        (Phase::Blocked, [one]) => format!("Blocked: {}", node(one)),
-        (Phase::Unblocked, [one]) => format!("No longer blocked: {}", node(one)),
-        (Phase::Ended, [one]) => format!("{}: {}", ending(one), node(one)),
-        (Phase::Begun, nodes) => format!("Draining {} of {}", count(nodes.len(), "node"), clusters(&message.events)),
-        (Phase::Blocked, nodes) => format!("Blocked: {} of {}", count(nodes.len(), "node"), clusters(&message.events)),
-        (Phase::Unblocked, nodes) => {
-            format!("No longer blocked: {} of {}", count(nodes.len(), "node"), clusters(&message.events))
-        }
-        (Phase::Ended, nodes) => {
-            format!(
-                "{} of {}: {}",
-                count(nodes.len(), "node"),
-                clusters(&message.events),
-                endings(&nodes.iter().collect::<Vec<_>>())
-            )
-        }
-    };
-    format!("{news}{lost}{dry_run}")
+    format!("{news}{}{dry_run}", lost_pods(Tally::of(&nodes).lost))
 }
 
-/// The node and its cluster; of a notice that never got so far, what is known.
+/// Number of lost pods after a comma, or nothing.
+pub(crate) fn lost_pods(lost: usize) -> String {
+    if lost == 0 { String::new() } else { format!(", {} lost", count(lost, "pod")) }
+}
+
+/// Node and cluster. The instance if no node was found.
 pub(crate) fn node(node: &Node<'_>) -> String {
     let instance = || node.receipts().find_map(|receipt| receipt.instance.as_deref());
-    let thing = node.name().or_else(instance).unwrap_or("a notice");
+    let name = node.name().or_else(instance).unwrap_or("a notice");
     match node.cluster() {
-        Some(cluster) => format!("{thing} of {cluster}"),
-        None => thing.to_owned(),
+        Some(cluster) => format!("{name} of {cluster}"),
+        None => name.to_owned(),
     }
 }
 
-/// What happened to a node: a sentence for each notice that has another one than the others.
+/// Distinct sentences of a node's notices, without the name of the node.
 pub(crate) fn story(node: &Node<'_>) -> String {
-    let mut seen = HashSet::new();
-    let sentences = node.events.iter().map(|event| sentence(event)).filter(|sentence| seen.insert(sentence.clone()));
-    sentences.collect::<Vec<_>>().join("; ")
+    let mut known = HashSet::new();
+    let sentences = node.events.iter().map(|event| match node.name() {
+        Some(name) => sentence(event).replace(&format!("node {name}"), "the node"),
+        None => sentence(event),
+    });
+    sentences.filter(|sentence| known.insert(sentence.clone())).collect::<Vec<_>>().join("; ")
 }
 
-/// What one event tells, in a sentence.
+/// Sentence about one event.
 pub(crate) fn sentence(event: &Event) -> String {
     let Event { phase, receipt, .. } = event;
     match phase {
         Phase::Begun => {
-            let goes = receipt.notice.deadline.map(|at| format!(", which goes at {}", time(at))).unwrap_or_default();
-            format!("{} of {}{goes}", kind(receipt), instance(receipt))
+            let end = receipt.notice.deadline.map(|at| format!(", which ends at {}", time(at))).unwrap_or_default();
+            format!("{} of {}{end}", kind(receipt), instance(receipt))
         }
         Phase::Blocked | Phase::Unblocked | Phase::Ended => receipt.reason.clone(),
     }
 }
 
-/// The kind of notice.
+/// Kind of the notice.
 pub(crate) fn kind(receipt: &Receipt) -> &str {
     receipt.notice.kind.as_deref().unwrap_or("a notice that could not be read")
 }
 
-/// The instance with its type and zone, as far as they are known.
-pub(crate) fn instance(receipt: &Receipt) -> String {
+/// Instance with its type and zone, if known.
+fn instance(receipt: &Receipt) -> String {
     let Some(instance) = &receipt.instance else { return "an unknown instance".to_owned() };
     let known: Vec<_> = [&receipt.instance_type, &receipt.zone].into_iter().flatten().map(String::as_str).collect();
     if known.is_empty() { instance.clone() } else { format!("{instance} ({})", known.join(", ")) }
 }
 
-/// How the pods fared, each number that is not zero.
+/// Numbers of pods by fate, without zeros.
 pub(crate) fn tally(tally: &Tally) -> String {
     let Tally { clean, clamped, forced, unconfirmed, lost } = *tally;
-    let told =
+    let fates =
         [(clean, "clean"), (clamped, "clamped"), (forced, "forced"), (unconfirmed, "unconfirmed"), (lost, "lost")];
-    let told = told.iter().filter(|(count, _)| *count > 0).map(|(count, fate)| format!("{count} {fate}"));
-    told.collect::<Vec<_>>().join(" · ")
+    nonzero(&fates).join(" · ")
 }
 
-/// The lost pods, each with its node, if there are several, and why.
+fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
+    counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+}
+
+/// Lost pods with their reasons, and with their nodes if there are several.
 pub(crate) fn lost(message: &Message<'_>, most: usize) -> Vec<String> {
     let nodes = message.nodes();
     let lost = nodes.iter().flat_map(|one| {
@@ -104,7 +103,7 @@ pub(crate) fn lost(message: &Message<'_>, most: usize) -> Vec<String> {
     lost
 }
 
-/// Where to look for more, as far as it is known.
+/// Account, Region, request ids and errors, if known.
 pub(crate) fn origin(message: &Message<'_>) -> String {
     let receipts = || message.events.iter().map(|event| &event.receipt);
     let accounts = distinct(receipts().map(|receipt| receipt.account.as_str()));
@@ -119,21 +118,20 @@ pub(crate) fn origin(message: &Message<'_>) -> String {
         (!errors.is_empty(), format!("error {errors}")),
         (cut > 0, format!("{} more did not fit into a receipt", count(cut, "pod"))),
     ];
-    let told = known.into_iter().filter(|(is_known, _)| *is_known).map(|(_, text)| text);
-    told.collect::<Vec<_>>().join(" · ")
+    known.into_iter().filter(|(is_known, _)| *is_known).map(|(_, text)| text).collect::<Vec<_>>().join(" · ")
 }
 
-/// Each value once, in one line: the first few of them, and how many there are more.
+/// Distinct values in one line: the first ten, and the number of others.
 pub(crate) fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 10;
-    let mut seen = HashSet::new();
+    let mut known = HashSet::new();
     let mut values: Vec<_> =
-        values.filter(|value| !value.is_empty() && seen.insert(*value)).map(str::to_owned).collect();
+        values.filter(|value| !value.is_empty() && known.insert(*value)).map(str::to_owned).collect();
     shorten(&mut values, MOST);
     values.join(", ")
 }
 
-/// Keeps so many lines, and says how many there were more.
+/// Keeps at most `most` lines and appends the number of others.
 pub(crate) fn shorten(lines: &mut Vec<String>, most: usize) {
     let more = lines.len().saturating_sub(most);
     if more > 0 {
@@ -142,7 +140,7 @@ pub(crate) fn shorten(lines: &mut Vec<String>, most: usize) {
     }
 }
 
-/// So many characters of a text at most.
+/// Cuts a text to at most `most` characters.
 pub(crate) fn clip(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -150,7 +148,7 @@ pub(crate) fn clip(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// A time that people read.
+/// Time for people. Slack shows this format in the reader's time zone.
 pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
@@ -168,7 +166,7 @@ fn clusters(events: &[&Event]) -> String {
     }
 }
 
-/// How a node's drain ended: of several notices the worst end.
+/// Worst ending of a node's notices.
 fn ending(node: &Node<'_>) -> &'static str {
     if node.ended(Ending::Failed) {
         "Failed"
@@ -181,14 +179,11 @@ fn ending(node: &Node<'_>) -> &'static str {
     }
 }
 
-/// How many ended how.
+/// Numbers of nodes by ending.
 pub(crate) fn endings(nodes: &[&Node<'_>]) -> String {
-    let how = ["Drained", "Done", "Stopped", "Failed"].map(|how| {
-        let count = nodes.iter().filter(|node| ending(node) == how).count();
-        (count, how.to_lowercase())
-    });
-    let told = how.iter().filter(|(count, _)| *count > 0).map(|(count, how)| format!("{count} {how}"));
-    told.collect::<Vec<_>>().join(", ")
+    let counts = ["Drained", "Done", "Stopped", "Failed"]
+        .map(|name| (nodes.iter().filter(|node| ending(node) == name).count(), name));
+    nonzero(&counts).join(", ").to_lowercase()
 }
 
 #[cfg(test)]
@@ -196,23 +191,30 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::samples::{begun, ended, ended_with, lossy, message};
+    use crate::samples::{begun, blocked, ended, ended_with, lossy, message, unblocked};
 
     #[test]
-    fn the_headline_says_what_happened_to_how_many() {
-        let (one, two) = (begun(1), begun(2));
-        assert_eq!(headline(&message(&[&one])), "Draining ip-10-0-0-1.eu-west-1.compute.internal of prod");
-        assert_eq!(headline(&message(&[&one, &two])), "Draining 2 nodes of prod");
-        let (drained, done, lossy) = (ended(1, "drained"), ended(2, "done"), lossy(3));
-        assert_eq!(headline(&message(&[&drained])), "Drained: ip-10-0-0-1.eu-west-1.compute.internal of prod");
-        assert_eq!(
-            headline(&message(&[&lossy])),
-            "Failed: ip-10-0-0-3.eu-west-1.compute.internal of prod, 2 pods lost"
-        );
-        assert_eq!(
-            headline(&message(&[&drained, &done, &lossy])),
-            "3 nodes of prod: 1 drained, 1 done, 1 failed, 2 pods lost"
-        );
+    fn headline_names_one_node_or_counts_several() {
+        let node = "ip-10-0-0-1.eu-west-1.compute.internal of prod";
+        let mut dry_run = ended(1, "done");
+        dry_run.receipt.dry_run = true;
+        for (events, expected) in [
+            (vec![begun(1)], format!("Draining {node}")),
+            (vec![begun(1), begun(2)], "Draining 2 nodes of prod".to_owned()),
+            (vec![blocked(1)], format!("Blocked: {node}")),
+            (vec![blocked(1), blocked(2)], "Blocked: 2 nodes of prod".to_owned()),
+            (vec![unblocked(1)], format!("No longer blocked: {node}")),
+            (vec![unblocked(1), unblocked(2)], "No longer blocked: 2 nodes of prod".to_owned()),
+            (vec![ended(1, "drained")], format!("Drained: {node}")),
+            (vec![lossy(1)], format!("Failed: {node}, 2 pods lost")),
+            (vec![dry_run], format!("Done: {node} (dry run)")),
+            (
+                vec![ended(1, "drained"), ended(2, "done"), lossy(3)],
+                "3 nodes of prod: 1 drained, 1 done, 1 failed, 2 pods lost".to_owned(),
+            ),
+        ] {
+            assert_eq!(headline(&message(&events.iter().collect::<Vec<_>>())), expected);
+        }
     }
 
     #[test]
@@ -227,18 +229,17 @@ mod tests {
     }
 
     #[test]
-    fn a_node_has_a_sentence_for_each_notice_that_has_more_to_say() {
+    fn story_has_each_sentence_once_and_not_the_nodes_name() {
         let (spot, mut shutting_down) = (lossy(1), lossy(1));
-        assert_eq!(story(&Node { events: vec![&spot, &shutting_down] }), spot.receipt.reason);
+        let sentence = "2 of 6 pods were still on the node when the time was up";
+        assert_eq!(story(&Node { events: vec![&spot, &shutting_down] }), sentence);
         shutting_down.receipt.reason = "the notice came too late".to_owned();
-        assert_eq!(
-            story(&Node { events: vec![&spot, &shutting_down] }),
-            format!("{}; the notice came too late", spot.receipt.reason)
-        );
+        let both = format!("{sentence}; the notice came too late");
+        assert_eq!(story(&Node { events: vec![&spot, &shutting_down] }), both);
     }
 
     #[test]
-    fn a_drain_that_its_hook_did_not_wait_for_says_what_was_lost() {
+    fn stopped_drain_names_its_lost_pods() {
         let pods = [json!({"pod": "shop/web-1", "fate": "lost", "why": "it was still shutting down"})];
         let stopped = ended_with(1, "ignored", &json!(pods));
         assert_eq!(
@@ -249,17 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_says_so() {
-        let mut event = ended(1, "done");
-        event.receipt.dry_run = true;
-        assert!(headline(&message(&[&event])).ends_with(" (dry run)"));
-    }
-
-    #[test]
-    fn a_beginning_says_why_and_until_when() {
+    fn sentence_of_a_begun_drain_has_kind_instance_and_deadline() {
         assert_eq!(
             sentence(&begun(1)),
-            "spot interruption of i-00000000000000001 (m7g.large, eu-west-1a), which goes at 2026-11-21 03:14:00 UTC"
+            "spot interruption of i-00000000000000001 (m7g.large, eu-west-1a), which ends at 2026-11-21 03:14:00 UTC"
         );
         let mut bare = begun(1);
         bare.receipt = Receipt::default();
@@ -267,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_has_what_is_known() {
+    fn origin_omits_unknown_values() {
         let mut event = begun(1);
         event.receipt.pods_cut = Some(7);
         assert_eq!(
@@ -276,32 +270,27 @@ mod tests {
         );
         let mut most = begun(2);
         most.receipt.pods_cut = Some(usize::MAX);
-        let told = origin(&message(&[&event, &most]));
-        assert!(told.contains(&usize::MAX.to_string()), "{told}");
+        assert!(origin(&message(&[&event, &most])).contains(&usize::MAX.to_string()), "saturates");
         event.receipt = Receipt::default();
         event.receipt.request_id = "r-1".to_owned();
         assert_eq!(origin(&message(&[&event])), "receipt r-1");
     }
 
     #[test]
-    fn values_are_told_once_each_in_their_order() {
+    fn distinct_values_keep_their_order_up_to_ten() {
         assert_eq!(distinct(["b", "a", "", "b"].into_iter()), "b, a");
         let many: Vec<_> = (0..12).map(|n| n.to_string()).collect();
         assert!(distinct(many.iter().map(String::as_str)).ends_with("8, 9, and 2 more"));
     }
 
     #[test]
-    fn only_ends_that_a_pod_came_to_are_told() {
+    fn tally_omits_zeros() {
         assert_eq!(tally(&Tally { clean: 2, lost: 1, ..Tally::default() }), "2 clean · 1 lost");
     }
 
     #[test]
-    fn what_is_clipped_ends_with_a_mark() {
+    fn clipped_text_and_shortened_list_are_marked() {
         assert_eq!((clip("häuser", 6), clip("häuser", 5)), ("häuser".to_owned(), "häus…".to_owned()));
-    }
-
-    #[test]
-    fn a_long_list_says_how_much_more_there_was() {
         let mut lines = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         shorten(&mut lines, 3);
         assert_eq!(lines.len(), 3);

@@ -1,4 +1,4 @@
-//! Rules of the default event bus that match our notices, and their targets.
+//! Lists the rules of the default event bus that match notices, with their targets.
 
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::{Rule as ListedRule, RuleState, Target};
@@ -8,13 +8,13 @@ use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use tokio::time::Instant;
 
 use super::pattern::Pattern;
-use crate::asked_until;
+use crate::retry_end;
 
 const LIST: &str = "events:ListRules";
 const TARGETS: &str = "events:ListTargetsByRule";
-/// A bus has 300 rules unless its quota was raised, and a page holds 100: no account's bus keeps the doctor for long.
+/// Limit of pages with 100 rules each. A bus has 300 rules by default.
 const MOST_PAGES: usize = 20;
-/// EventBridge takes some tens of calls a second from all of an account.
+/// Concurrent calls. `EventBridge` accepts some tens of calls a second from an account.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,17 +42,17 @@ impl Rule {
         self.targets.iter().any(|target| target.arn == function)
     }
 
-    pub(super) fn lets_through(&self, event: &EventPattern) -> bool {
-        self.pattern.lets_through(event)
+    pub(super) fn matches(&self, event: &EventPattern) -> bool {
+        self.pattern.matches(event)
     }
 }
 
-/// Returns the rules that match our notices, whoever made them. Retries until `end`.
+/// Returns all rules that match notices, of any owner. Retries until `end`.
 pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, CallError> {
     let mut listed = Vec::new();
     let mut token = None;
     for _ in 0..MOST_PAGES {
-        let page = aws::until(LIST, asked_until(end), async || {
+        let page = aws::until(LIST, retry_end(end), async || {
             let page = client.list_rules().limit(100).set_next_token(token.clone()).send().await;
             page.map_err(|error| CallError::new(LIST, error))
         });
@@ -65,31 +65,27 @@ pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, Ca
     }
     let matching = listed.into_iter().filter_map(matching);
     let with_targets = stream::iter(matching).map(|rule| async move {
-        let targets = aws::until(TARGETS, asked_until(end), || targets(client, &rule.name)).await?;
+        let targets = aws::until(TARGETS, retry_end(end), || targets(client, &rule.name)).await?;
         Ok::<_, CallError>(Rule { targets, ..rule })
     });
     with_targets.buffered(AT_ONCE).try_collect().await
 }
 
-/// Returns the rule without its targets, if it matches one of our notices. Rules that AWS manages for a service of its own drain
-/// nothing.
+/// Returns the rule without its targets, if it matches a notice. Rules that AWS manages do not drain nodes.
 fn matching(rule: ListedRule) -> Option<Rule> {
     let pattern = rule.event_pattern.as_deref().and_then(Pattern::parse)?;
     let state = if rule.state == Some(RuleState::Disabled) { State::Disabled } else { State::Enabled };
     let found = Rule { name: rule.name?, state, pattern, targets: Vec::new() };
-    let is_ours = EVENT_PATTERNS.iter().any(|event| found.lets_through(event));
-    (rule.managed_by.is_none() && is_ours).then_some(found)
+    let is_matching = EVENT_PATTERNS.iter().any(|event| found.matches(event));
+    (rule.managed_by.is_none() && is_matching).then_some(found)
 }
 
-/// A rule has five targets at most: they are on one page.
+/// Lists the targets of a rule: at most five, on one page.
 async fn targets(client: &Client, rule: &str) -> Result<Vec<RuleTarget>, CallError> {
     let listed = client.list_targets_by_rule().rule(rule).send().await;
     let listed = listed.map_err(|error| CallError::new(TARGETS, error))?;
-    Ok(listed.targets.unwrap_or_default().into_iter().map(of_rule).collect())
-}
-
-fn of_rule(target: Target) -> RuleTarget {
-    RuleTarget { id: target.id, arn: target.arn }
+    let target = |target: Target| RuleTarget { id: target.id, arn: target.arn };
+    Ok(listed.targets.unwrap_or_default().into_iter().map(target).collect())
 }
 
 #[cfg(test)]

@@ -1,32 +1,31 @@
-//! Event source mappings of the function: queues and streams from which Lambda invokes it. The stack has none.
+//! Checks the event source mappings of the function: the stack has none.
 
 use spillway_drainer::aws::itself::{MAPPINGS, Mapping};
 use spillway_drainer::aws::{self, CallError, Itself};
 use tokio::time::Instant;
 
-use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
 use crate::report::{Check, Finding, Severity, quoted};
+use crate::retry_end;
 
 const ID: CheckId = CheckId::EventSources;
 
-/// The check. Retries until `end`.
 pub(super) async fn look(itself: &Itself, region: &str, end: Instant) -> Check {
-    check(&aws::until(MAPPINGS, asked_until(end), || itself.mappings()).await, region)
+    check(&aws::until(MAPPINGS, retry_end(end), || itself.mappings()).await, region)
 }
 
 fn check(mappings: &Result<Vec<Mapping>, CallError>, region: &str) -> Check {
     match mappings {
         Ok(mappings) => {
             let what = if mappings.is_empty() {
-                "no queue and no stream invokes the function"
+                "no event source mapping invokes the function"
             } else {
-                "the function is invoked by more than the stack's rules and schedules"
+                "event source mappings outside the stack invoke the function"
             };
             Check::made(ID, what, mappings.iter().map(|mapping| foreign(mapping, region)).collect())
         }
         Err(error) => {
-            let what = "the event source mappings of the function are not known";
+            let what = "cannot list the event source mappings of the function";
             Check::not_answered(ID, FindingId::EventSourcesUnknown, error, what)
         }
     }
@@ -35,10 +34,10 @@ fn check(mappings: &Result<Vec<Mapping>, CallError>, region: &str) -> Check {
 fn foreign(Mapping { id, source }: &Mapping, region: &str) -> Finding {
     let source = source.as_deref().unwrap_or("a source without an ARN");
     let what = format!(
-        "invokes the function with messages of {source}. The stack has no such mapping. The function refuses these messages, and each \
-         takes a concurrent execution from a drain"
+        "invokes the function with messages of {source}, but the stack has no such mapping: each message is refused and takes a \
+         concurrent execution from a drain"
     );
-    let to_do = "see who made the mapping, and delete it";
+    let to_do = "find the creator of the mapping, and delete the mapping";
     Finding::new(FindingId::ForeignEventSource, Severity::Fail, format!("event source mapping {id}"), what, to_do)
         .with_command(format!("aws lambda delete-event-source-mapping --uuid {} --region {region}", quoted(id)))
 }
@@ -55,24 +54,20 @@ mod tests {
     use super::*;
     use crate::report::CheckStatus;
 
-    async fn looked(status: u16, answer: Value) -> Check {
+    async fn check_of(status: u16, answer: Value) -> Check {
         let listed = call("GET /2015-03-31/event-source-mappings").says(status, answer);
         let context = TestContext::new(&[], [], [listed]);
         look(&context.itself, "us-east-1", Instant::now() + Duration::from_secs(60)).await
     }
 
     #[tokio::test(start_paused = true)]
-    async fn function_without_mappings_has_no_finding() {
-        let check = looked(200, json!({"EventSourceMappings": []})).await;
+    async fn each_mapping_is_a_failure_with_a_delete_command() {
+        let check = check_of(200, json!({"EventSourceMappings": []})).await;
         assert_eq!((check.status, check.findings), (CheckStatus::Ok, Vec::new()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn each_mapping_fails_the_check_with_the_command_that_deletes_it() {
         let queue = "arn:aws:sqs:us-east-1:999999999999:theirs";
         let mappings =
             json!([{"UUID": "a-1", "EventSourceArn": queue, "State": "Enabled"}, {"UUID": "a-2", "State": "Disabled"}]);
-        let check = looked(200, json!({"EventSourceMappings": mappings})).await;
+        let check = check_of(200, json!({"EventSourceMappings": mappings})).await;
         let found: Vec<_> = check.findings.iter().map(|finding| (finding.id, finding.object.as_str())).collect();
         assert_eq!(
             found,
@@ -88,7 +83,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn denied_list_is_unknown() {
-        let check = looked(403, serde_json::from_str(&json_error("AccessDeniedException")).unwrap()).await;
+        let check = check_of(403, serde_json::from_str(&json_error("AccessDeniedException")).unwrap()).await;
         assert_eq!((check.status, check.findings[0].id), (CheckStatus::Unknown, FindingId::EventSourcesUnknown));
     }
 }

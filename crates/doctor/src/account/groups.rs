@@ -1,4 +1,4 @@
-//! The Auto Scaling groups with nodes in our clusters, as Auto Scaling tells of them and of their hooks.
+//! Lists the Auto Scaling groups with nodes in the clusters, with their hooks.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use spillway_drainer::aws::{self, CallError, hook_timeouts, keeps_abandoned};
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
-use crate::asked_until;
+use crate::retry_end;
 
 const LIST: &str = "autoscaling:DescribeAutoScalingGroups";
 const HOOKS: &str = "autoscaling:DescribeLifecycleHooks";
-/// The most that Auto Scaling puts on a page.
+/// Page size: Auto Scaling's maximum.
 const ON_A_PAGE: i32 = 100;
-/// How the lifecycle state of an instance ends that is kept: `Terminating:Retained` and those of a warm pool.
+/// Suffix of the lifecycle states of kept instances, such as `Terminating:Retained`.
 const KEPT: &str = ":Retained";
-/// Each group's hooks are a call of their own, and the account's other tools call Auto Scaling too.
+/// Concurrent calls for hooks. Other tools of the account call Auto Scaling, too.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) struct Group {
     pub(super) cluster: ClusterName,
     pub(super) managed_by: ManagedBy,
     pub(super) tags: BTreeMap<String, String>,
-    /// Whether it keeps an instance whose terminate hook was abandoned.
+    /// `true` if the group keeps instances whose terminate hook was abandoned.
     pub(super) keeps_abandoned: bool,
     pub(super) kept: Vec<String>,
     pub(super) hooks: Vec<GroupHook>,
@@ -41,11 +41,10 @@ pub(super) struct GroupHook {
     pub(super) transition: HookTransition,
     pub(super) waits: HookTimeouts,
     pub(super) default_result: LifecycleResult,
-    /// The ARN of a queue or topic that hears of it beside the event bus.
+    /// ARN of the notification target, a queue or topic.
     pub(super) notifies: Option<String>,
 }
 
-/// At which end of an instance's life a hook waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HookTransition {
     Launching,
@@ -58,12 +57,12 @@ impl Group {
     }
 }
 
-/// The groups whose tags name one of these clusters. Tried until `end`.
+/// Returns the groups whose tags name one of the clusters. Retries until `end`.
 pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) -> Result<Vec<Group>, CallError> {
     let mut groups = Vec::new();
     let mut token = None;
     loop {
-        let page = aws::until(LIST, asked_until(end), async || {
+        let page = aws::until(LIST, retry_end(end), async || {
             let call = client.describe_auto_scaling_groups().max_records(ON_A_PAGE);
             call.set_next_token(token.clone()).send().await.map_err(|error| CallError::new(LIST, error))
         });
@@ -76,13 +75,13 @@ pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) 
     }
     groups.retain(|group| clusters.contains(&group.cluster));
     let with_hooks = stream::iter(groups).map(|group| async move {
-        let hooks = aws::until(HOOKS, asked_until(end), || hooks(client, &group.name)).await?;
+        let hooks = aws::until(HOOKS, retry_end(end), || hooks(client, &group.name)).await?;
         Ok::<_, CallError>(Group { hooks, ..group })
     });
     with_hooks.buffered(AT_ONCE).try_collect().await
 }
 
-/// The group without its hooks, if its tags name a cluster.
+/// Returns the group without its hooks, if its tags name a cluster.
 fn group(described: AutoScalingGroup) -> Option<Group> {
     let keeps_abandoned = keeps_abandoned(&described);
     let instances = described.instances.into_iter().flatten();
@@ -95,7 +94,7 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
     Some(Group {
         name: described.auto_scaling_group_name?,
         cluster,
-        // Nobody else has Auto Scaling groups, whatever their tags say.
+        // Other managers have no Auto Scaling groups. Tags may be copied.
         managed_by: match managed_by(&tags) {
             ManagedBy::ManagedNodeGroup => ManagedBy::ManagedNodeGroup,
             _ => ManagedBy::SelfManaged,
@@ -107,7 +106,7 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
     })
 }
 
-/// A group has 50 hooks at most, on one page.
+/// Lists the hooks of a group: at most 50, on one page.
 async fn hooks(client: &Client, group: &str) -> Result<Vec<GroupHook>, CallError> {
     let described = client.describe_lifecycle_hooks().auto_scaling_group_name(group).send().await;
     let described = described.map_err(|error| CallError::new(HOOKS, error))?;
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_that_its_group_keeps_is_known_by_its_state() {
+    fn kept_instances_have_a_retained_state() {
         let instance =
             |id: &str, state: &str| Instance::builder().instance_id(id).lifecycle_state(state.into()).build();
         let tag = TagDescription::builder().key("kubernetes.io/cluster/prod").value("owned").build();
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn groups_are_read_from_all_pages_and_only_those_of_the_clusters_are_asked_for_hooks() {
+    async fn groups_of_all_pages_are_read_and_hooks_only_for_ours() {
         let hooks_of = |group| {
             let hooks = call("DescribeLifecycleHooks").with(format!("AutoScalingGroupName={group}"));
             hooks.says(200, hooks_described(300, 30000)).at_any_time()

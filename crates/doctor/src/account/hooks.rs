@@ -1,5 +1,4 @@
-//! Whether the Auto Scaling groups with nodes in a cluster wait for us before they end an instance, and whether what
-//! their hooks say is sane. Pure.
+//! Checks the terminate hooks of the Auto Scaling groups with nodes in a cluster. Pure.
 
 use std::time::Duration;
 
@@ -14,10 +13,10 @@ use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::Hooks;
 
-/// Lambda tries a notice again one minute after the first attempt: a hook has to wait for that.
+/// Lambda's first retry of a notice. The timeout of a hook must be longer.
 const FIRST_RETRY: Duration = Duration::from_secs(60);
 
-/// The hook's name in the documents, and the default of the setting.
+/// Name of the hook in the pages, and default of the setting.
 const SPILLWAY: &str = "spillway";
 
 /// Timeout that docs/install.md recommends: docs/contributing/decisions/0019-a-hooks-timeout-is-ten-minutes.md.
@@ -25,7 +24,7 @@ const GOOD_TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings, region: &str) -> Check {
     if settings.policy(NoticeFamily::Terminate) == Policy::Ignore {
-        let why = "hooks are left to others: neither DrainOn nor CordonOn names terminate";
+        let why = "neither DrainOn nor CordonOn names terminate";
         return Check::skipped(ID, why).of(cluster);
     }
     let drained = groups.iter().filter(|group| group.cluster == *cluster && is_drained(group, settings));
@@ -33,24 +32,22 @@ pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings,
     let findings: Vec<_> = ours.iter().flat_map(|group| of_group(group, settings, region)).collect();
     let what = match ours.as_slice() {
         [] if !untagged.is_empty() => "no Auto Scaling group of this cluster has the managed tag".to_owned(),
-        [] => "no Auto Scaling group whose nodes Spillway drains has a tag that names this cluster".to_owned(),
+        [] => "no Auto Scaling group with nodes for Spillway has a tag of this cluster".to_owned(),
         ours if findings.is_empty() => format!("Auto Scaling waits for Spillway in {}", names(ours)),
-        ours => format!("the hooks of {}", names(ours)),
+        ours => format!("the hooks of {} have findings", names(ours)),
     };
-    let not_looked_at = match (untagged.as_slice(), &settings.managed_tag) {
-        ([_, ..], Some(tag)) => {
-            format!("; not looked at, without the tag {tag}, which their instances may have: {}", names(&untagged))
-        }
+    let not_checked = match (untagged.as_slice(), &settings.managed_tag) {
+        ([_, ..], Some(tag)) => format!("; not checked, because the groups lack the tag {tag}: {}", names(&untagged)),
         _ => String::new(),
     };
-    Check::made(ID, format!("{what}{not_looked_at}"), findings).of(cluster)
+    Check::made(ID, format!("{what}{not_checked}"), findings).of(cluster)
 }
 
 fn names(groups: &[&Group]) -> String {
     groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether its nodes are drained for its hooks, as far as it goes by whose they are.
+/// Returns `true` if the settings drain the group's nodes for its hooks.
 fn is_drained(group: &Group, settings: &Settings) -> bool {
     match group.managed_by {
         ManagedBy::SelfManaged => true,
@@ -59,7 +56,7 @@ fn is_drained(group: &Group, settings: &Settings) -> bool {
     }
 }
 
-/// Whether it has the managed tag, if there is one. A drain asks the instance first: of a group without it nobody knows.
+/// Returns `true` if the group has the managed tag or none is set. A group without the tag may have instances with the tag.
 fn is_tagged(group: &Group, settings: &Settings) -> bool {
     let tag = settings.managed_tag.as_ref();
     tag.is_none_or(|tag| group.tags.get(&tag.key).is_some_and(|value| tag.allows(value)))
@@ -69,7 +66,7 @@ fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
     let hooks: Vec<&GroupHook> = group.terminate_hooks().collect();
     let (ours, others): (Vec<&GroupHook>, Vec<&GroupHook>) =
         hooks.iter().copied().partition(|hook| decision::foreign_hook(&hook.name, settings).is_none());
-    // EKS has hooks of its own on its node groups.
+    // EKS puts hooks on managed node groups.
     if ours.is_empty() && group.managed_by == ManagedBy::SelfManaged {
         return vec![missing(group, &others, settings, region)];
     }
@@ -87,13 +84,13 @@ fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
     of_ours.chain(of_others).chain(kept).collect()
 }
 
-/// An instance whose pods could not leave, and whose group keeps such instances.
+/// Finding of an instance that its group keeps, because its pods could not leave.
 fn kept(group: &Group, instance: &str, region: &str) -> Finding {
     let what = format!(
         "is kept by Auto Scaling group {}, because its pods could not leave: it costs money, and its node stays cordoned",
         group.name
     );
-    let to_do = "see in its receipt which pods are left and what blocks them; when they have left, end it";
+    let to_do = "find the remaining pods and their blockers in the receipt; end the instance when the pods have left";
     let object = format!("instance {instance}");
     Finding::new(FindingId::InstanceKept, Severity::Warn, object, what, to_do).with_command(format!(
         "aws autoscaling terminate-instance-in-auto-scaling-group --instance-id {} \
@@ -102,14 +99,14 @@ fn kept(group: &Group, instance: &str, region: &str) -> Finding {
     ))
 }
 
-/// The role may hold and complete the hooks of groups with a tag only, and this one lacks it.
+/// Finding of a group without the tag that the role requires to complete hooks.
 fn denied(group: &Group, settings: &Settings, region: &str) -> Option<Finding> {
     let tag = settings.hook_group_tag.as_ref().filter(|tag| !tag.is_in(&group.tags))?;
     let what = format!(
-        "has a hook of ours and lacks the tag {tag}, which HookGroupTag asks for: IAM denies what its hooks are \
-         told, so that each instance hangs until the hook's timeout"
+        "has a hook of Spillway but lacks the tag {tag} of HookGroupTag: IAM denies the completion of its hooks, and each \
+         instance waits until the timeout"
     );
-    let to_do = "give the group the tag, or take its hook out of the parameter Hooks";
+    let to_do = "add the tag to the group, or remove its hook from the parameter Hooks";
     let finding = Finding::new(
         FindingId::HookGroupUntagged,
         Severity::Fail,
@@ -126,48 +123,47 @@ fn denied(group: &Group, settings: &Settings, region: &str) -> Option<Finding> {
     )))
 }
 
-/// Another's hook. Nobody but who has put it there knows whether somebody completes it.
+/// Finding of a hook that another program may complete.
 fn left(group: &Group, hook: &GroupHook) -> Finding {
     let (severity, notified) = match &hook.notifies {
-        Some(target) => (Severity::Info, format!("tells {target} of each termination")),
-        None => (Severity::Warn, "tells nobody but the event bus of a termination".to_owned()),
+        Some(target) => (Severity::Info, format!("notifies {target} of each termination")),
+        None => (Severity::Warn, "notifies only the event bus of a termination".to_owned()),
     };
     let what = format!(
-        "is none that Hooks names, and {notified}: if nobody completes it, each instance waits for it for {} s \
-         after its drain",
+        "is not named in Hooks and {notified}: unless another program completes the hook, each instance waits {} s for it \
+         after the drain",
         hook.waits.timeout.as_secs()
     );
     let to_do =
-        "if it is Spillway's, name it in the parameter Hooks; if nobody's, delete it; else leave it to its owner";
+        "if the hook is Spillway's, name it in the parameter Hooks; if it has no owner, delete it; else leave it";
     Finding::new(FindingId::HookLeftToOthers, severity, name(group, hook), what, to_do)
 }
 
-/// The names that the setting has and no group: a slip of the pen, or a group that has gone. The default alone is none:
-/// an account without a hook of that name is told of each group.
+/// Finds names in the setting that no group has. The default name is no finding: each group without it has one of its own.
 pub(super) fn unused(groups: &[Group], settings: &Settings) -> Check {
     let is_used = |name: &String| {
         let mut hooks = groups.iter().flat_map(|group| &group.hooks);
         name == SPILLWAY || hooks.any(|hook| hook.name == *name)
     };
     let finding = |name: &String| {
-        let what = "is named in Hooks, and no Auto Scaling group with nodes in these clusters has it: either the \
-                    name is misspelt, or its group waits for nobody";
+        let what = "is named in Hooks, but no Auto Scaling group with nodes in these clusters has it: the name is misspelt, or \
+                    its group does not wait for a drain";
         let to_do = "correct the parameter Hooks, or put the hook on its group";
         Finding::new(FindingId::HookOfNoGroup, Severity::Warn, format!("hook {name}"), what, to_do)
     };
     let findings = settings.hooks.iter().filter(|name| !is_used(name)).map(finding).collect();
-    Check::made(CheckId::HookNames, format!("the hooks that are ours: {}", settings.hooks.join(", ")), findings)
+    Check::made(CheckId::HookNames, format!("hooks of Spillway: {}", settings.hooks.join(", ")), findings)
 }
 
 fn missing(group: &Group, others: &[&GroupHook], settings: &Settings, region: &str) -> Finding {
     let why = match others {
         [] => "has no terminate hook".to_owned(),
-        [first, ..] => format!("has terminate hooks, such as {}, and Hooks names none of them", first.name),
+        [first, ..] => format!("has terminate hooks, such as {}, but none that Hooks names", first.name),
     };
     let what = format!("{why}: scale-in, instance refresh and rebalancing end its nodes without a drain");
     let default_result = if group.keeps_abandoned { LifecycleResult::Abandon } else { LifecycleResult::Continue };
-    let to_do = "put a hook on it, or name the one that is Spillway's in the parameter Hooks; if no group is to wait, take \
-                 terminate out of the parameter DrainOn";
+    let to_do = "put a hook on the group, or name its hook in the parameter Hooks; if no group is to wait, remove terminate \
+                 from the parameter DrainOn";
     Finding::new(FindingId::HookMissing, Severity::Fail, format!("Auto Scaling group {}", group.name), what, to_do)
         .with_command(put(group, SPILLWAY, good_timeout(settings), default_result, region))
 }
@@ -178,33 +174,33 @@ fn short(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> 
         return None;
     }
     let what = format!(
-        "waits {} s for a sign of life: if the first attempt at a notice fails, the instance is gone before Lambda's \
-         retry after a minute. It waits {} s in all, however often it is told to",
+        "has a timeout of {} s: if the first attempt at a notice fails, the instance ends before Lambda's retry after a \
+         minute. With heartbeats the hook waits {} s at most",
         timeout.as_secs(),
         hook.waits.total.as_secs(),
     );
     let to_do = format!(
-        "let it wait for {} s; heartbeats hold it for as long as the drain takes, and only a failure lasts longer",
+        "set the timeout to {} s; heartbeats hold the hook during a drain, and only failures take longer",
         good.as_secs()
     );
     let finding = Finding::new(FindingId::HookTimeoutShort, Severity::Warn, name(group, hook), what, to_do);
     Some(finding.with_command(put(group, &hook.name, good, hook.default_result, region)))
 }
 
-/// Auto Scaling waits for 100 times the timeout, whatever our setting says.
+/// Finding of a hook with a shorter wait than the setting. Auto Scaling waits 100 times the timeout.
 fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> Option<Finding> {
     let (waits, set) = (hook.waits.total.as_secs(), settings.hook_max_wait.as_secs());
     if hook.waits.timeout < FIRST_RETRY || waits >= set {
         return None;
     }
-    let what = format!("waits {waits} s in all, and HookMaxWaitS is {set}: a drain has no longer than the hook");
-    let to_do = "give the hook a longer timeout: Auto Scaling waits for 100 times as long, and for 48 hours at most";
+    let what = format!("waits {waits} s at most, but HookMaxWaitS is {set} s: a drain ends with the hook");
+    let to_do = "raise the timeout of the hook: Auto Scaling waits 100 times as long, at most 48 hours";
     let finding = Finding::new(FindingId::HookWaitsShorterThanSet, Severity::Warn, name(group, hook), what, to_do);
     Some(finding.with_command(put(group, &hook.name, least_timeout(settings), hook.default_result, region)))
 }
 
-/// Finds a default result that is wrong for its group. A group that keeps instances needs ABANDON, which makes it keep one. Any
-/// other group needs CONTINUE, because ABANDON skips its other hooks.
+/// Finding of a default result. Groups that keep instances need ABANDON. Other groups need CONTINUE, because ABANDON skips
+/// their other hooks.
 fn unanswered(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Option<Finding> {
     if group.keeps_abandoned {
         return (hook.default_result == LifecycleResult::Continue).then(|| continued(group, hook, region));
@@ -213,21 +209,21 @@ fn unanswered(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Op
         return None;
     }
     let (severity, follows) = if hooks > 1 {
-        (Severity::Warn, "the group's other terminate hooks are not waited for")
+        (Severity::Warn, "the group's other terminate hooks are skipped")
     } else {
-        (Severity::Info, "that is the same as CONTINUE while it is the group's only terminate hook")
+        (Severity::Info, "the same as CONTINUE while the group has no other terminate hook")
     };
-    let what = format!("is abandoned when nobody answers in time (DefaultResult ABANDON): {follows}");
-    let finding = Finding::new(FindingId::HookDefaultAbandon, severity, name(group, hook), what, "let it continue");
+    let what = format!("is abandoned if it is not completed in time (DefaultResult ABANDON): {follows}");
+    let to_do = "set the default result to CONTINUE";
+    let finding = Finding::new(FindingId::HookDefaultAbandon, severity, name(group, hook), what, to_do);
     Some(finding.with_command(put(group, &hook.name, hook.waits.timeout, LifecycleResult::Continue, region)))
 }
 
-/// The group keeps an instance whose pods could not leave, but not if nobody answers.
 fn continued(group: &Group, hook: &GroupHook, region: &str) -> Finding {
-    let what = "goes on when nobody answers in time (DefaultResult CONTINUE), though the group keeps instances that are \
-                abandoned: if Spillway cannot work, the instance goes with its pods";
-    let finding =
-        Finding::new(FindingId::HookDefaultContinue, Severity::Warn, name(group, hook), what, "have it abandoned");
+    let what = "continues if it is not completed in time (DefaultResult CONTINUE), but the group keeps abandoned instances: \
+                if Spillway fails, the instance ends with its pods";
+    let to_do = "set the default result to ABANDON";
+    let finding = Finding::new(FindingId::HookDefaultContinue, Severity::Warn, name(group, hook), what, to_do);
     finding.with_command(put(group, &hook.name, hook.waits.timeout, LifecycleResult::Abandon, region))
 }
 
@@ -235,7 +231,7 @@ fn name(group: &Group, hook: &GroupHook) -> String {
     format!("hook {} of Auto Scaling group {}", hook.name, group.name)
 }
 
-/// The shortest timeout by which a hook can be held for as long as the settings want.
+/// Shortest timeout with which a hook can be held for `HookMaxWaitS`.
 fn least_timeout(settings: &Settings) -> Duration {
     Duration::from_secs(settings.hook_max_wait.as_secs().div_ceil(100))
 }
@@ -244,7 +240,7 @@ fn good_timeout(settings: &Settings) -> Duration {
     GOOD_TIMEOUT.max(least_timeout(settings))
 }
 
-/// A command that makes a hook, or changes one. It names whatever Auto Scaling would otherwise set to its own default.
+/// Command that creates or changes a hook. Sets all values that Auto Scaling would reset to its defaults.
 fn put(group: &Group, hook: &str, timeout: Duration, default_result: LifecycleResult, region: &str) -> String {
     format!(
         "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {} --lifecycle-hook-name {} \

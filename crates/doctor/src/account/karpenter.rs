@@ -1,4 +1,4 @@
-//! Whether Karpenter has nodes in the account.
+//! Finds nodes of Karpenter in the account.
 
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::Filter;
@@ -6,9 +6,9 @@ use spillway_drainer::aws::{self, CallError};
 use tokio::time::Instant;
 
 const DESCRIBE: &str = "ec2:DescribeInstances";
-/// Karpenter's own tag on its instances. Those of EKS Auto Mode have another.
+/// Tag of Karpenter's instances. EKS Auto Mode has another.
 const TAG: &str = "karpenter.k8s.aws/ec2nodeclass";
-/// The least that EC2 takes: one would be enough.
+/// Page size: EC2's minimum.
 const FEW: i32 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Karpenter {
     HasNone,
 }
 
-/// Asks EC2 for some of its instances. Tried until `end`.
+/// Looks for running instances of Karpenter. Retries until `end`.
 pub(super) async fn look(ec2: &Client, end: Instant) -> Result<Karpenter, CallError> {
     let filter = |name: &str, value: &str| Filter::builder().name(name).values(value).build();
     let some = async || {

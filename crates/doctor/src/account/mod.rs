@@ -1,15 +1,15 @@
-//! The account: may the function call what a drain calls, do the notices arrive, and who else gets them?
+//! Checks of the AWS account.
 //!
-//! * `variables`: whether all variables are this version's (pure)
-//! * `dry_run`: whether it acts on notices at all (pure)
-//! * `rights`: each AWS call of a drain, made so that it changes nothing
-//! * `bus`, `pattern`: the rules that match our notices
-//! * `rules`: whether ours are there and enabled (pure)
-//! * `event_sources`: the event source mappings of the function
-//! * `groups`: the Auto Scaling groups with nodes in our clusters
-//! * `hooks`: whether they wait for us, and for how long (pure)
-//! * `karpenter`: whether it has nodes
-//! * `drainers`: who else would drain the same nodes (pure)
+//! * `variables`: settings of other versions (pure)
+//! * `dry_run`: the parameter `DryRun` (pure)
+//! * `rights`: the AWS calls of a drain, made without effect
+//! * `bus`, `pattern`: lists the rules that match notices
+//! * `rules`: the rules of the stack (pure)
+//! * `event_sources`: event source mappings of the function
+//! * `groups`: lists the Auto Scaling groups with nodes in the clusters
+//! * `hooks`: their terminate hooks (pure)
+//! * `karpenter`: finds nodes of Karpenter
+//! * `drainers`: second drainers (pure)
 
 mod bus;
 mod drainers;
@@ -30,9 +30,9 @@ use spillway_drainer::aws::CallError;
 use spillway_settings::Settings;
 use tokio::time::Instant;
 
-use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
 use crate::report::Check;
+use crate::retry_end;
 use bus::Rule;
 use drainers::Deployed;
 use groups::Group;
@@ -50,20 +50,17 @@ pub(super) async fn checks(
         bus::rules(eventbridge, end),
         event_sources::look(itself, region, end),
         groups::of(autoscaling, clusters, end),
-        karpenter::look(ec2, asked_until(end))
+        karpenter::look(ec2, retry_end(end))
     );
 
-    let may_be_touched = |group: &&Group| settings.hook_group_tag.as_ref().is_none_or(|tag| tag.is_in(&group.tags));
-    let some_group = groups.as_ref().ok().and_then(|groups| groups.iter().find(may_be_touched));
-    let mut checks = vec![
-        variables::look(settings),
-        dry_run::look(settings),
-        rights::look(context, some_group, invocation, end).await,
-    ];
+    let is_tagged = |group: &&Group| settings.hook_group_tag.as_ref().is_none_or(|tag| tag.is_in(&group.tags));
+    let group = groups.as_ref().ok().and_then(|groups| groups.iter().find(is_tagged));
+    let mut checks =
+        vec![variables::look(settings), dry_run::look(settings), rights::look(context, group, invocation, end).await];
     checks.extend([about_rules(&rules, settings, invocation), event_sources]);
     if let Ok(rules) = &rules {
         let groups = groups.as_deref().unwrap_or_default();
-        // Without the right nothing works, and the check of the rights says so.
+        // The check of the rights reports a missing right.
         let karpenter = karpenter.unwrap_or(Karpenter::HasNone);
         checks.push(drainers::look(rules, groups, karpenter, Deployed { function, region, settings }));
     }
@@ -76,7 +73,7 @@ fn about_rules(rules: &Result<Vec<Rule>, CallError>, settings: &Settings, invoca
     match rules {
         Ok(rules) => rules::look(rules, unqualified(&invocation.function), settings, region),
         Err(error) => {
-            let what = "cannot see the rules, and who else gets the notices";
+            let what = "cannot list the rules of the event bus and their targets";
             Check::not_answered(CheckId::Rules, FindingId::RulesUnknown, error, what)
         }
     }
@@ -94,13 +91,13 @@ fn about_hooks(
             [hooks::unused(groups, settings)].into_iter().chain(of_clusters).collect()
         }
         Err(error) => {
-            let what = "cannot see the Auto Scaling groups and their hooks";
+            let what = "cannot list the Auto Scaling groups and their hooks";
             vec![Check::not_answered(CheckId::Hooks, FindingId::GroupsUnknown, error, what)]
         }
     }
 }
 
-/// The function's ARN without the version or alias by which it may have been invoked: rules lead to the function itself.
+/// ARN of the function without a version or alias, as in the targets of rules.
 fn unqualified(arn: &str) -> &str {
     let end = arn.match_indices(':').nth(6).map_or(arn.len(), |(at, _)| at);
     &arn[..end]
@@ -111,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_or_an_alias_is_the_same_function() {
+    fn version_and_alias_are_removed() {
         let arn = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
         for invoked in [arn.to_owned(), format!("{arn}:7"), format!("{arn}:live")] {
             assert_eq!(unqualified(&invoked), arn);

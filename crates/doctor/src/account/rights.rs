@@ -1,11 +1,10 @@
-//! Rights of the function's role: one table of the calls of a drain, each made so that it changes nothing.
+//! Checks the rights of the function's role: a table of the calls of a drain, each made without effect.
 //!
-//! Permissions boundaries, service control policies and handed-in roles take rights away that the template's policies give. AWS
-//! checks the right before it looks for the object of a call. So an answer that only a role with the right gets is a success:
-//! * EC2 answers a dry run with `DryRunOperation`, Lambda with nothing;
-//! * clusters, groups, hooks and schedules that do not exist are not found. Lifecycle actions are tried on a real group: the right
-//!   is on the group's ARN, which a group that does not exist has not;
-//! * `PutEvents` takes a call and refuses its entries: here the only one, whose detail is no JSON.
+//! Permissions boundaries, service control policies and roles of your own may lack rights of the template's policies. AWS
+//! checks the right before the object of a call. These answers therefore prove the right:
+//! * EC2 answers a dry run with `DryRunOperation`, Lambda with an empty answer.
+//! * Clusters, groups, hooks and schedules that do not exist are not found. Lifecycle actions need the ARN of a real group.
+//! * `PutEvents` accepts the call and refuses its only entry, whose detail is not JSON.
 
 use aws_sdk_autoscaling::types::Filter;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
@@ -26,13 +25,13 @@ use tokio::time::Instant;
 
 use super::groups::Group;
 use super::unqualified;
-use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, PUT_BACK, Severity};
+use crate::report::{Check, Finding, REVERT_DRIFT, Severity};
+use crate::retry_end;
 
 const ID: CheckId = CheckId::AwsRights;
 const NOT_FOUND: &str = "ResourceNotFoundException";
-/// Query services have one code for whatever is wrong with a request.
+/// Code of query services for any wrong request.
 const INVALID: &str = "ValidationError";
 /// Name of a cluster, group, hook or schedule that does not exist.
 const UNKNOWN: &str = "spillway-doctor-asks-for-nothing";
@@ -86,32 +85,32 @@ pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &
 
     let mut findings = Vec::new();
     for Right { action, without_it, probe } in &rights {
-        if let Err(error) = aws::until(action, asked_until(end), probe).await {
+        if let Err(error) = aws::until(action, retry_end(end), probe).await {
             findings.push(finding(without_it, &error));
         }
     }
     let (count, allowed) = (rights.len(), rights.len() - findings.len());
     findings.extend(context.settings.schedules.is_none().then(no_schedules));
     let of_group =
-        if group.is_none() { "; those of lifecycle hooks were not tried, without a group to try them on" } else { "" };
+        if group.is_none() { "; calls for lifecycle hooks were not tried, because they need a group" } else { "" };
     Check::made(ID, format!("{allowed} of {count} calls to AWS are allowed{of_group}"), findings)
 }
 
 fn no_schedules() -> Finding {
-    let what = "is missing, without which nothing can be done at a later time: maintenance is not drained";
-    let to_do = format!("the template sets it: {PUT_BACK}");
+    let what = "is missing: later drains cannot be scheduled, and maintenance is not drained";
+    let to_do = format!("the template sets it: {REVERT_DRIFT}");
     Finding::new(FindingId::NoSchedules, Severity::Fail, "the setting SPILLWAY_SCHEDULES", what, to_do)
 }
 
 fn of_every_drain(context: &Context) -> Vec<Right<'_>> {
     let Context { ec2, autoscaling, eventbridge, itself, access, .. } = context;
     vec![
-        right("ec2:DescribeInstances", "no notice can be worked on", "DryRunOperation", || {
+        right("ec2:DescribeInstances", "no notice can be handled", "DryRunOperation", || {
             ec2.describe_instances().dry_run(true).send()
         }),
         right(
             "ec2:DescribeInstanceStatus",
-            "scheduled maintenance that no notice has brought is not drained for",
+            "scheduled maintenance without a notice is not drained",
             "DryRunOperation",
             || ec2.describe_instance_status().dry_run(true).send(),
         ),
@@ -123,7 +122,7 @@ fn of_every_drain(context: &Context) -> Vec<Right<'_>> {
         }),
         right(
             "autoscaling:DescribeLifecycleHooks",
-            "a hook is calculated to wait for 30 s only, and gets more heartbeats than it needs",
+            "hooks are assumed to have a timeout of 30 s, and get more heartbeats than necessary",
             INVALID,
             || autoscaling.describe_lifecycle_hooks().auto_scaling_group_name(UNKNOWN).send(),
         ),
@@ -133,7 +132,7 @@ fn of_every_drain(context: &Context) -> Vec<Right<'_>> {
         }),
         right(
             "lambda:InvokeFunction",
-            "a drain ends after 15 minutes, finished or not, and a notice of several instances is worked on for none",
+            "a drain ends after 15 minutes even if pods are left, and a notice for several instances is not handled",
             NOT_FOUND,
             || itself.rehearse_invoke(),
         ),
@@ -145,7 +144,7 @@ fn of_actions<'a>(context: &'a Context, group: &'a str) -> [Right<'a>; 2] {
     [
         right(
             "autoscaling:CompleteLifecycleAction",
-            "each instance hangs at its hook until the hook's timeout",
+            "each instance waits at its hook until the timeout",
             INVALID,
             move || {
                 let call = autoscaling.complete_lifecycle_action().auto_scaling_group_name(group);
@@ -155,7 +154,7 @@ fn of_actions<'a>(context: &'a Context, group: &'a str) -> [Right<'a>; 2] {
         ),
         right(
             "autoscaling:RecordLifecycleActionHeartbeat",
-            "a hook cannot be held: a drain that takes longer than its timeout is cut off",
+            "hooks cannot be held: a drain that takes longer than the timeout is cut off",
             INVALID,
             move || {
                 let call = autoscaling.record_lifecycle_action_heartbeat().auto_scaling_group_name(group);
@@ -171,7 +170,7 @@ fn of_schedules<'a>(
     Schedules { group, role_arn, .. }: &'a Schedules,
     function: &'a str,
 ) -> [Right<'a>; 4] {
-    let not_compared = "scheduled maintenance is not compared with what is scheduled for it";
+    let not_compared = "schedules are not compared with the scheduled maintenance";
     [
         right("scheduler:ListSchedules", not_compared, NOT_FOUND, move || {
             client.list_schedules().group_name(group).max_results(1).send()
@@ -179,41 +178,34 @@ fn of_schedules<'a>(
         right("scheduler:GetSchedule", not_compared, NOT_FOUND, move || {
             client.get_schedule().name(UNKNOWN).group_name(group).send()
         }),
-        right(
-            "scheduler:UpdateSchedule",
-            "maintenance that AWS puts off is drained at its old time",
-            NOT_FOUND,
-            move || {
-                let at_once = FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build();
-                let target = Target::builder().arn(function).role_arn(role_arn).input("{}").build();
-                let call = client.update_schedule().name(UNKNOWN).group_name(group);
-                let call = call.schedule_expression("at(2100-01-01T00:00:00)");
-                let call = call.flexible_time_window(at_once.expect("it has a mode"));
-                call.target(target.expect("it has an ARN and a role")).send()
-            },
-        ),
-        right(
-            "scheduler:DeleteSchedule",
-            "what was scheduled for maintenance that AWS calls off is done all the same",
-            NOT_FOUND,
-            move || client.delete_schedule().name(UNKNOWN).group_name(group).send(),
-        ),
+        right("scheduler:UpdateSchedule", "postponed maintenance is drained at its old time", NOT_FOUND, move || {
+            let at_once = FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build();
+            let target = Target::builder().arn(function).role_arn(role_arn).input("{}").build();
+            let call = client.update_schedule().name(UNKNOWN).group_name(group);
+            let call = call.schedule_expression("at(2100-01-01T00:00:00)");
+            let call = call.flexible_time_window(at_once.expect("it has a mode"));
+            call.target(target.expect("it has an ARN and a role")).send()
+        }),
+        right("scheduler:DeleteSchedule", "cancelled maintenance is drained anyway", NOT_FOUND, move || {
+            client.delete_schedule().name(UNKNOWN).group_name(group).send()
+        }),
     ]
 }
 
-/// Rights that only a setting needs. Tags and targets of load balancers are not tried: to read them takes a target group.
+/// Rights that only a setting needs. Tags and targets of load balancers need a target group and are not tried.
 fn of_settings(context: &Context) -> Vec<Right<'_>> {
     let Context { autoscaling, load_balancing, settings, .. } = context;
     let mut rights = Vec::new();
     if settings.managed_tag.is_some() {
-        let without_it = "notices fail: the managed tag of an instance's group is not known";
+        let without_it = "notices fail, because the tags of Auto Scaling groups are unknown";
         rights.push(right("autoscaling:DescribeTags", without_it, INVALID, || {
             let group = Filter::builder().name("auto-scaling-group").values(UNKNOWN).build();
             autoscaling.describe_tags().filters(group).send()
         }));
     }
     if settings.load_balancers == LoadBalancers::Wait {
-        let (action, without_it) = ("elasticloadbalancing:DescribeTargetGroups", "no load balancer is waited for");
+        let (action, without_it) =
+            ("elasticloadbalancing:DescribeTargetGroups", "drains do not wait for load balancers");
         rights.push(right(action, without_it, "TargetGroupNotFound", || {
             load_balancing.describe_target_groups().names(UNKNOWN).send()
         }));
@@ -221,19 +213,20 @@ fn of_settings(context: &Context) -> Vec<Right<'_>> {
     rights
 }
 
-/// Finding of a call that AWS did not allow for certain.
+/// Finding of a call without proof of the right.
 fn finding(without_it: &str, error: &CallError) -> Finding {
     if error.kind == CallErrorKind::Denied {
-        let what = format!("is denied, so that {without_it}: {}", error.answer());
+        let what = format!("is denied ({}): {without_it}", error.answer());
         let to_do = format!(
-            "see what denies it: a policy of the role that was changed by hand ({PUT_BACK}), a permissions boundary, a service \
-             control policy, or the policy of a VPC endpoint"
+            "find what denies it: a changed policy of the role ({REVERT_DRIFT}), a permissions boundary, a service control \
+             policy, or the policy of a VPC endpoint"
         );
         return Finding::new(FindingId::AwsRightMissing, Severity::Fail, error.action, what, to_do);
     }
-    let to_do = "run the doctor again; if it stays so, see whether the function gets to AWS' APIs from its subnets";
-    let what = format!("cannot be tried: {}. Without it {without_it}", chain(error));
-    // AWS gives any answer but a denial after the check of the right, as a rule.
+    let to_do =
+        "run the doctor again; if the finding persists, check the way from the function's subnets to the AWS APIs";
+    let what = format!("cannot be tried ({}). Without the right {without_it}", chain(error));
+    // As a rule, AWS checks the right before it answers with any other error.
     let severity = if error.is_transient() { Severity::Unknown } else { Severity::Warn };
     Finding::new(FindingId::AwsRightUnknown, severity, error.action, what, to_do)
 }
@@ -260,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_call_has_no_effect_and_only_denials_are_findings() {
+    async fn probes_have_no_effect_and_only_denials_are_findings() {
         let invalid = || query_error("ValidationError", "there is none of that name");
         let dry_run = || ec2_error("DryRunOperation", "m");
         let no_entry = json!({"FailedEntryCount": 1, "Entries": [{"ErrorCode": "MalformedDetail"}]});
@@ -295,18 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn call_without_an_answer_is_unknown_and_another_error_is_a_warning() {
+    fn denial_fails_transient_error_is_unknown_other_warns() {
         let found = |code: &str| {
             finding("maintenance is late", &CallError::answered("scheduler:UpdateSchedule", code, "no", None))
         };
         let denied = found("AccessDenied");
         assert_eq!((denied.id, denied.severity), (FindingId::AwsRightMissing, Severity::Fail));
         for code in ["ThrottlingException", "InternalFailure"] {
-            assert_eq!(
-                (found(code).id, found(code).severity),
-                (FindingId::AwsRightUnknown, Severity::Unknown),
-                "{code}"
-            );
+            assert_eq!((found(code).id, found(code).severity), (FindingId::AwsRightUnknown, Severity::Unknown));
         }
         assert_eq!(found("ValidationException").severity, Severity::Warn);
     }

@@ -1,4 +1,4 @@
-//! Whether this stack's own rules are there and enabled, for each kind of notice that the settings want. Pure.
+//! Checks that the stack has an enabled rule for each kind of wanted notice. Pure.
 
 use spillway_core::decision;
 use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};
@@ -6,7 +6,7 @@ use spillway_settings::{NoticeFamily, Policy, Settings};
 
 use super::bus::{Rule, State};
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
+use crate::report::{Check, Finding, REVERT_DRIFT, Severity, quoted};
 
 const ID: CheckId = CheckId::Rules;
 
@@ -16,52 +16,52 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
         EVENT_PATTERNS.iter().filter(|event| decision::is_enabled(event.kind, settings)).collect();
     let mut findings: Vec<Finding> = Vec::new();
     for event in &wanted {
-        let mut hearing = ours.iter().filter(|rule| rule.lets_through(event)).peekable();
-        let finding = match hearing.peek().copied() {
+        let mut matching = ours.iter().filter(|rule| rule.matches(event)).peekable();
+        let finding = match matching.peek().copied() {
             None => Some(missing(event, settings)),
             Some(first) => {
-                hearing.all(|rule| rule.state == State::Disabled).then(|| disabled(first, event, settings, region))
+                matching.all(|rule| rule.state == State::Disabled).then(|| disabled(first, event, settings, region))
             }
         };
-        // One rule may be for several.
+        // One rule may match several kinds.
         findings.extend(finding.filter(|new| findings.iter().all(|known| known.object != new.object)));
     }
     let none_missing = findings.is_empty();
     findings.extend(spot_switched_off(settings));
     let what = if none_missing {
-        format!("for all {} kinds of events that the settings want there is a rule, and it is enabled", wanted.len())
+        format!("all {} kinds of wanted events have an enabled rule", wanted.len())
     } else {
-        format!("of {} kinds of events that the settings want, some do not reach the function", wanted.len())
+        format!("some of {} kinds of wanted events do not reach the function", wanted.len())
     };
     Check::made(ID, what, findings)
 }
 
-/// Most who run Spillway run it for spot instances, and `DrainOn=rebalance` is easily taken for an addition.
+/// Finding of a setting without `spot`: `DrainOn=rebalance` replaces the default list.
 fn spot_switched_off(settings: &Settings) -> Option<Finding> {
-    let what = "do not name spot: nodes of spot instances that are interrupted are not drained";
-    let to_do = "add spot to the parameter DrainOn, which is the whole list; or leave it so, if another tool drains them or there are no spot instances";
-    let settings_off = "the parameters DrainOn and CordonOn";
+    let what = "do not name spot: interrupted spot instances are not drained";
+    let to_do = "add spot to the parameter DrainOn, which is the whole list; no change is needed if another tool drains them or \
+                 there are no spot instances";
+    let object = "the parameters DrainOn and CordonOn";
     (settings.policy(NoticeFamily::Spot) == Policy::Ignore)
-        .then(|| Finding::new(FindingId::SpotSwitchedOff, Severity::Warn, settings_off, what, to_do))
+        .then(|| Finding::new(FindingId::SpotSwitchedOff, Severity::Warn, object, what, to_do))
 }
 
 fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {
     let name = &rule.name;
-    let what = format!("is disabled: of {} the function gets nothing", event.what);
-    let to_do = format!("enable it{}", or_do_not_want_it(event, settings));
+    let what = format!("is disabled: the function receives no {}", event.what);
+    let to_do = format!("enable the rule{}", or_switch_off(event, settings));
     Finding::new(FindingId::RuleDisabled, Severity::Fail, format!("rule {name}"), what, to_do)
         .with_command(format!("aws events enable-rule --name {} --region {region}", quoted(name)))
 }
 
 fn missing(event: &EventPattern, settings: &Settings) -> Finding {
-    let what = format!("there is none that leads to this function: of {} it gets nothing", event.what);
-    let to_do = format!("{PUT_BACK}{}", or_do_not_want_it(event, settings));
+    let what = format!("does not exist: the function receives no {}", event.what);
+    let to_do = format!("{REVERT_DRIFT}{}", or_switch_off(event, settings));
     Finding::new(FindingId::RuleMissing, Severity::Fail, format!("the rule for {}", event.what), what, to_do)
 }
 
-/// The other way for the settings and the rules to be at one.
-fn or_do_not_want_it(event: &EventPattern, settings: &Settings) -> String {
-    format!("; or, if nobody wants these, {}", decision::switch_of(event.kind, settings).off())
+fn or_switch_off(event: &EventPattern, settings: &Settings) -> String {
+    format!("; or, if you do not need these notices, {}", decision::switch_of(event.kind, settings).off())
 }
 
 #[cfg(test)]
@@ -74,12 +74,12 @@ mod tests {
     use super::*;
     use crate::report::CheckStatus;
 
-    /// With these every event is wanted.
+    /// Settings that want every event.
     const ALL: [(&str, &str); 3] =
         [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON"), ("SPILLWAY_TAINTS", "out-of-service")];
     const FUNCTION: &str = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
 
-    /// A rule for each event, as the template has them.
+    /// Rules for all events, as in the template.
     fn rules() -> Vec<Rule> {
         let rule = |event: &EventPattern| {
             let mut detail: Map<_, _> =
@@ -103,12 +103,8 @@ mod tests {
     }
 
     #[test]
-    fn with_a_rule_for_each_event_nothing_is_found() {
+    fn disabled_or_missing_rule_of_a_wanted_event_is_found() {
         assert_eq!(found(&rules(), &ALL), []);
-    }
-
-    #[test]
-    fn each_rule_that_is_disabled_or_gone_is_found_unless_the_settings_do_not_want_it() {
         for at in 0..EVENT_PATTERNS.len() {
             let mut changed = rules();
             changed[at].state = State::Disabled;
@@ -125,11 +121,11 @@ mod tests {
         assert_eq!(found(&rules, &[("SPILLWAY_LAUNCH", "off")]), []);
         let without_down = |rule: &Rule| rule.name != "spillway-instances-that-have-stopped-or-ended";
         let rules: Vec<Rule> = rules.into_iter().filter(without_down).collect();
-        assert_eq!(found(&rules, &[]), [], "nothing follows from it without the taint");
+        assert_eq!(found(&rules, &[]), [], "only the taint needs this event");
     }
 
     #[test]
-    fn spot_that_neither_list_names_is_a_warning() {
+    fn lists_without_spot_are_a_warning() {
         let check = look(&rules(), FUNCTION, &settings(&[("SPILLWAY_DRAIN_ON", "rebalance")]), "us-east-1");
         let ids: Vec<_> = check.findings.iter().map(|finding| finding.id).collect();
         assert_eq!((check.status, ids), (CheckStatus::Warn, vec![FindingId::SpotSwitchedOff]));
@@ -138,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_leads_elsewhere_is_none_of_ours() {
+    fn rule_of_another_function_does_not_count() {
         let mut rules = rules();
         rules[0].targets[0].arn = format!("{FUNCTION}-of-another-stack");
         assert_eq!(found(&rules, &[]), [(FindingId::RuleMissing, "the rule for spot interruptions".to_owned())]);

@@ -1,4 +1,4 @@
-//! Whether every variable with our prefix is known to this version and has an accepted value. Pure.
+//! Checks the variables with Spillway's prefix: known to this version, accepted value. Pure.
 
 use spillway_settings::Settings;
 
@@ -9,20 +9,20 @@ const ID: CheckId = CheckId::Variables;
 
 pub(crate) fn look(settings: &Settings) -> Check {
     let finding = |name: &String| {
-        let what = "is no setting of this version, and changes nothing";
-        let to_do = "deploy the template that came with this version; the changelog names each setting that has gone";
+        let what = "is not a setting of this version and has no effect";
+        let to_do = "deploy the template of this version; the changelog lists removed settings";
         Finding::new(FindingId::UnknownVariable, Severity::Warn, format!("the variable {name}"), what, to_do)
     };
     let wrong = settings.wrong.as_ref().map(|wrong| {
         let to_do = "correct the parameter, and deploy the stack";
-        let what = format!("are wrong, and every notice fails: {wrong}");
+        let what = format!("are wrong, so that every notice fails: {wrong}");
         Finding::new(FindingId::WrongSetting, Severity::Fail, "the function's settings", what, to_do)
     });
     let findings: Vec<_> = wrong.into_iter().chain(settings.unknown.iter().map(finding)).collect();
     let what = if findings.is_empty() {
-        "every variable is a setting of this version, with an accepted value"
+        "all variables are settings of this version with accepted values"
     } else {
-        "some variables are no settings of this version, or have a value that is not accepted"
+        "some variables are unknown or have a wrong value"
     };
     Check::made(ID, what, findings)
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_of_another_version_is_found_by_its_name() {
+    fn unknown_variable_is_found() {
         assert_eq!(look(&settings(&[("SPILLWAY_DRY_RUN", "true")])).findings, []);
         let check = look(&settings(&[("SPILLWAY_MARGIN_S", "5"), ("SPILLWAY_DRY_RUN", "true")]));
         let objects: Vec<_> = check.findings.iter().map(|finding| finding.object.as_str()).collect();
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_setting_is_a_failure_that_names_it() {
+    fn wrong_setting_is_a_failure() {
         let check = look(&settings(&[("SPILLWAY_DRAIN_ON", "sport")]));
         let [finding] = check.findings.as_slice() else { panic!("{:?}", check.findings) };
         assert_eq!((finding.id, finding.severity), (FindingId::WrongSetting, Severity::Fail));

@@ -1,5 +1,4 @@
-//! Whether a node could be cordoned: the claim of one, without effect. A webhook or a policy that admits no such change is in
-//! no list of rights.
+//! Rehearses the cordon of a node, because admission webhooks and policies may refuse a change that RBAC allows.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt as _};
@@ -15,13 +14,13 @@ use spillway_settings::{LoadBalancers, Settings};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
 use crate::report::{Check, Finding, Severity};
+use crate::retry_end;
 
 const ID: CheckId = CheckId::Cordon;
 
-/// How many nodes are looked at to find one that nobody has cordoned.
+/// Most nodes to examine for one that is not cordoned.
 const TRIED: usize = 5;
 
 pub(super) async fn look(
@@ -33,20 +32,22 @@ pub(super) async fn look(
 ) -> Check {
     let api = Api::<Node>::all(client.clone());
     for name in nodes.take(TRIED) {
-        let rehearsed = until(asked_until(end), async || claim(&api, name, settings, request_id).await, |_| ()).await;
+        let rehearsed = until(retry_end(end), async || claim(&api, name, settings, request_id).await, |_| ()).await;
         match rehearsed {
             Ok(Rehearsed::NotFree) => {}
             Ok(Rehearsed::Passes) => {
-                return Check::made(ID, "the API server would let Spillway cordon a node", Vec::new());
+                return Check::made(ID, "the API server allows Spillway to cordon a node", Vec::new());
             }
             Ok(Rehearsed::Denied(error)) => return denied(name, &error),
-            Err(error) => return Check::unknown(ID, format!("the claim of a node was not tried: {}", chain(&error))),
+            Err(error) => {
+                return Check::unknown(ID, format!("cannot rehearse the cordon of a node: {}", chain(&error)));
+            }
         }
     }
-    Check::skipped(ID, "no node is there that could be cordoned right now")
+    Check::skipped(ID, "no node can be cordoned right now")
 }
 
-/// Rehearses the claim of one node. One that has gone is not free.
+/// Rehearses the claim of one node. A node that has gone is not free.
 async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &str) -> Result<Rehearsed, ApiError> {
     let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(Rehearsed::NotFree) };
     let claimant = Claimant {
@@ -64,11 +65,11 @@ async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &
 
 fn denied(node: &str, error: &ApiError) -> Check {
     let what = format!(
-        "a node cannot be cordoned, as a dry run of node {node} says ({error}): if its instance goes, its pods are evicted all \
-         the same, and new ones may come; after a rebalance recommendation the notice fails"
+        "cannot be cordoned, by a dry run ({error}): when its instance ends, its pods are evicted without a cordon, and new pods \
+         may come; after a rebalance recommendation the notice fails"
     );
-    let to_do = "let the function's user change nodes, in the admission webhook or policy that the answer names; let one \
-                 that does not answer run again, or be passed over (failurePolicy: Ignore)";
+    let to_do = "allow the function's user to change nodes in the admission webhook or policy that the answer names; repair a \
+                 webhook that does not answer, or set failurePolicy: Ignore";
     let finding = Finding::new(FindingId::CordonRefused, Severity::Fail, format!("Node {node}"), what, to_do);
-    Check::made(ID, "the API server would not let Spillway cordon a node", vec![finding])
+    Check::made(ID, "the API server refuses the cordon of a node", vec![finding])
 }

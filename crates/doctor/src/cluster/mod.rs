@@ -1,10 +1,10 @@
-//! One cluster: may we sign in, may we do what a drain does, and what would hold a drain up?
+//! Checks of one cluster.
 //!
-//! * `sign_in`: the way in, and who we are there
-//! * `rights`: each right of deploy/rbac.yaml
-//! * `nth`: whether aws-node-termination-handler runs there
-//! * `cordon`: whether a node could be cordoned
-//! * `nodes`: which nodes could not be drained in two minutes, and because of what
+//! * `sign_in`: network, certificate and access entry
+//! * `rights`: the rights of deploy/rbac.yaml
+//! * `nth`: finds aws-node-termination-handler
+//! * `cordon`: rehearses a cordon
+//! * `nodes`: finds nodes that could not be drained in two minutes
 
 mod cordon;
 mod enroll;
@@ -19,22 +19,27 @@ use spillway_drainer::Context;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::asked_until;
 use crate::catalogue::CheckId;
 use crate::report::Check;
+use crate::retry_end;
 
 #[derive(Debug, Default)]
-pub(super) struct Looked {
+pub(super) struct ClusterChecks {
     pub(super) checks: Vec<Check>,
-    /// How many of its nodes are Spillway's to drain, as far as is known.
+    /// Number of nodes that Spillway drains, if known.
     pub(super) nodes: usize,
 }
 
-/// All checks of the cluster, until `end`. Who may not sign in sees nothing of the rest.
-pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &Invocation, end: Instant) -> Looked {
-    // What EKS says now, not what it said when the function was warm: its certificate authority may be another.
+/// Makes all checks of the cluster until `end`. Checks inside the cluster need a sign-in.
+pub(super) async fn look(
+    context: &Context,
+    cluster: &ClusterName,
+    invocation: &Invocation,
+    end: Instant,
+) -> ClusterChecks {
+    // The cached certificate authority may be old.
     context.access.clusters.forget(cluster);
-    let looked = match context.access.connect(cluster, asked_until(end)).await {
+    let made = match context.access.connect(cluster, retry_end(end)).await {
         Ok(connection) => {
             let client = &connection.client;
             let enroll = enroll::command(cluster, &context.settings.stack, invocation);
@@ -51,26 +56,26 @@ pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &
                     nodes.checks.splice(0..0, [signed_in, rights, nth]);
                     nodes
                 }
-                None => none_seen(signed_in),
+                None => only_sign_in(signed_in),
             }
         }
-        Err(failure) => none_seen(sign_in::unknown_cluster(&failure, cluster, invocation)),
+        Err(failure) => only_sign_in(sign_in::unknown_cluster(&failure, cluster, invocation)),
     };
-    Looked { checks: looked.checks.into_iter().map(|check| check.of(cluster)).collect(), ..looked }
+    ClusterChecks { checks: made.checks.into_iter().map(|check| check.of(cluster)).collect(), ..made }
 }
 
-/// Writes down where the cluster is, for a drain that EKS does not answer.
+/// Caches the endpoint of the cluster, for drains while EKS does not answer.
 async fn remember(context: &Context, cluster: &ClusterName) {
     if let Err(error) = context.access.clusters.remember(cluster).await {
         tracing::warn!(
             cluster.name = %cluster,
             error = chain(&error),
-            "cannot write down where cluster {cluster} is: when EKS throttles a storm of notices, its drains begin later"
+            "cannot cache the endpoint of cluster {cluster} in Parameter Store; while EKS throttles, its drains begin later"
         );
     }
 }
 
-fn none_seen(not_signed_in: Check) -> Looked {
-    let why = "nothing inside the cluster was looked at, because Spillway cannot sign in";
-    Looked { checks: vec![not_signed_in, Check::skipped(CheckId::InCluster, why)], nodes: 0 }
+fn only_sign_in(not_signed_in: Check) -> ClusterChecks {
+    let why = "all checks inside the cluster need a sign-in";
+    ClusterChecks { checks: vec![not_signed_in, Check::skipped(CheckId::InCluster, why)], nodes: 0 }
 }

@@ -1,4 +1,4 @@
-//! The way into a cluster: network, certificate, access entry. Each fails in its own way, and is mended in its own.
+//! Checks the sign-in to a cluster: network, certificate, access entry.
 
 use k8s_openapi::api::authentication::v1::{SelfSubjectReview, SelfSubjectReviewStatus};
 use kube::api::PostParams;
@@ -10,9 +10,9 @@ use spillway_drainer::kube::{ApiError, call, until};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
+use crate::report::{Check, Finding, REVERT_DRIFT, Severity, quoted};
+use crate::retry_end;
 
 const ID: CheckId = CheckId::SignIn;
 
@@ -22,7 +22,7 @@ pub(super) struct User {
     pub(super) groups: Vec<String>,
 }
 
-/// Asks the API server who we are. Without a user we are not in.
+/// Reads the function's own user from the API server. Returns no user if the sign-in fails.
 pub(super) async fn look(
     client: &Client,
     cluster: &ClusterName,
@@ -31,11 +31,11 @@ pub(super) async fn look(
     end: Instant,
 ) -> (Option<User>, Check) {
     let reviews = Api::<SelfSubjectReview>::all(client.clone());
-    let ask = async || {
+    let review = async || {
         let review = SelfSubjectReview::default();
         call(reviews.create(&PostParams::default(), &review)).await
     };
-    match until(asked_until(end), ask, |_| ()).await {
+    match until(retry_end(end), review, |_| ()).await {
         Ok(review) => signed_in(cluster, review.status.unwrap_or_default()),
         Err(error) => (None, not_signed_in(&error, cluster, invocation, enroll)),
     }
@@ -44,13 +44,13 @@ pub(super) async fn look(
 pub(super) fn unknown_cluster(failure: &Failure, cluster: &ClusterName, invocation: &Invocation) -> Check {
     let (name, region) = (quoted(cluster), &invocation.home.region);
     let to_do = format!(
-        "if there is no such cluster, correct its name; if the right is missing, the parameter Clusters names others only, or \
-         somebody took it away: {PUT_BACK}"
+        "correct the name if the cluster does not exist; if a right is missing, add the cluster to the parameter Clusters, or \
+         {REVERT_DRIFT}"
     );
     let finding =
         Finding::new(FindingId::UnknownCluster, Severity::Fail, format!("cluster {cluster}"), failure.text(), to_do)
             .with_command(format!("aws eks describe-cluster --name {name} --region {region}"));
-    Check::made(ID, format!("Spillway cannot find the way into cluster {cluster}"), vec![finding])
+    Check::made(ID, format!("cannot describe cluster {cluster}"), vec![finding])
 }
 
 fn signed_in(cluster: &ClusterName, status: SelfSubjectReviewStatus) -> (Option<User>, Check) {
@@ -62,13 +62,13 @@ fn signed_in(cluster: &ClusterName, status: SelfSubjectReviewStatus) -> (Option<
 
 fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocation, enroll: &str) -> Check {
     let (name, region) = (quoted(cluster), &invocation.home.region);
-    let said = chain(error);
+    let answer = chain(error);
     let (id, what, to_do, command) = match error {
         ApiError::Certificate(_) => (
             FindingId::WrongCertificateAuthority,
-            format!("{said}: no drain can reach the cluster"),
-            "see whether the cluster was made again under its old name, or something stands between the function and its \
-             endpoint; compare the authority that EKS names with the one that the endpoint shows",
+            format!("has a wrong certificate, so that no drain can reach the cluster: {answer}"),
+            "check whether the cluster was recreated under its name, or a proxy intercepts the connection to its endpoint; \
+             compare the authority of EKS with the certificate of the endpoint",
             format!(
                 "aws eks describe-cluster --name {name} --region {region} --query cluster.certificateAuthority.data \
                  --output text | base64 -d | openssl x509 -noout -subject -dates"
@@ -76,23 +76,23 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
         ),
         ApiError::NoConnection(_) | ApiError::TimeUp => (
             FindingId::NoNetwork,
-            format!("the function gets no connection to the API server, so that no drain can: {said}"),
-            "a cluster whose endpoint is private, or open to certain addresses only, needs the parameters SubnetIds and \
-             SecurityGroupIds, and its security group has to let port 443 in from there (see docs/install.md)",
+            format!("cannot be reached from the function, so that no drain can reach it: {answer}"),
+            "a private or restricted endpoint needs the parameters SubnetIds and SecurityGroupIds, and the security group of the \
+             cluster must allow port 443 from there (docs/install.md)",
             format!("aws eks describe-cluster --name {name} --region {region} --query cluster.resourcesVpcConfig"),
         ),
         _ if error.code() == Some(401) => (
             FindingId::NoAccessEntry,
-            "the cluster does not know the function's role, so that no drain can sign in".to_owned(),
-            "enrol the cluster, which prints a line for aws-auth if its authentication mode is CONFIG_MAP; or give the role an \
-             access entry yourself (see docs/install.md); or leave the cluster out of the parameter Clusters",
+            "does not know the function's role: no drain can sign in".to_owned(),
+            "enroll the cluster, which prints a line for aws-auth in authentication mode CONFIG_MAP; or create an access entry for \
+             the role (docs/install.md); or remove the cluster from the parameter Clusters",
             enroll.to_owned(),
         ),
-        // Signed in, and refused: who may ask nothing of himself lacks what Kubernetes gives everybody.
+        // Kubernetes gives this right to all users.
         _ if error.code() == Some(403) => (
             FindingId::NoBasicRights,
-            format!("the function signs in, and may not even ask who it is: {said}"),
-            "give the group system:authenticated its role system:basic-user back, and apply Spillway's own rights",
+            format!("lets the function sign in, but not read its own name: {answer}"),
+            "bind the role system:basic-user to the group system:authenticated again, and apply Spillway's own rights",
             format!(
                 "kubectl create clusterrolebinding system:basic-user --clusterrole=system:basic-user \
                  --group=system:authenticated; {enroll}"
@@ -100,8 +100,8 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
         ),
         _ => (
             FindingId::ApiServerError,
-            format!("the API server does not answer as it should: {said}"),
-            "look at the cluster's health; drains try again for as long as their notice lets them",
+            format!("has an API server that answers with an error: {answer}"),
+            "check the health of the cluster; drains retry until their deadline",
             format!("aws eks describe-cluster --name {name} --region {region} --query cluster.health"),
         ),
     };

@@ -4,7 +4,7 @@ fn found(severity: Severity) -> Check {
     Check::made(
         CheckId::Nodes,
         "nodes",
-        vec![Finding::new(FindingId::DoNotDisrupt, severity, "pod shop/web", "is not to be disrupted", "look")],
+        vec![Finding::new(FindingId::DoNotDisrupt, severity, "pod shop/web", "has an annotation", "remove it")],
     )
 }
 
@@ -13,38 +13,35 @@ fn report(checks: Vec<Check>) -> SelfTestReport {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_verdict_is_that_of_the_worst_check() {
-    let skipped = || Check::skipped(CheckId::Hooks, "the settings do not want it");
+async fn worst_check_decides_the_verdict() {
+    let skipped = || Check::skipped(CheckId::Hooks, "not needed");
     let unknown = || Check::unknown(CheckId::Nth, "no answer");
     let verdict = |checks| {
         let SelfTestReport { status, summary, .. } = report(checks);
         (status, summary)
     };
-    let told = |status, summary: &str| (status, summary.to_owned());
-    assert_eq!(
-        verdict(vec![found(Severity::Info), skipped()]),
-        told(CheckStatus::Ok, "the next notice would be handled: 2 checks, 1 of them not made, 0 failures, 0 warnings")
-    );
-    assert_eq!(
-        verdict(vec![found(Severity::Warn)]),
-        told(
+    for (checks, status, summary) in [
+        (
+            vec![found(Severity::Info), skipped()],
+            CheckStatus::Ok,
+            "the next notice would be handled (2 checks, 1 skipped, 0 failures, 0 warnings)",
+        ),
+        (
+            vec![found(Severity::Warn)],
             CheckStatus::Warn,
-            "the next notice would be handled, and not as well as it could: 1 check, 0 failures, 1 warning"
-        )
-    );
-    assert_eq!(
-        verdict(vec![found(Severity::Warn), unknown(), found(Severity::Unknown), skipped()]),
-        told(
+            "the next notice would be handled, but not as well as possible (1 check, 0 failures, 1 warning)",
+        ),
+        (
+            vec![found(Severity::Warn), unknown(), found(Severity::Unknown), skipped()],
             CheckStatus::Unknown,
-            "nobody knows whether the next notice would be handled: 4 checks, 2 of them could not be made in full, \
-             1 of them not made, 0 failures, 1 warning"
-        )
-    );
-    assert_eq!(
-        verdict(vec![unknown(), found(Severity::Fail)]),
-        told(
+            "the next notice may fail: some checks are incomplete (4 checks, 2 incomplete, 1 skipped, 0 failures, 1 warning)",
+        ),
+        (
+            vec![unknown(), found(Severity::Fail)],
             CheckStatus::Fail,
-            "the next notice may well go wrong: 2 checks, 1 of them could not be made in full, 1 failure, 0 warnings"
-        )
-    );
+            "the next notice may fail (2 checks, 1 incomplete, 1 failure, 0 warnings)",
+        ),
+    ] {
+        assert_eq!(verdict(checks), (status, summary.to_owned()));
+    }
 }

@@ -1,4 +1,4 @@
-//! Shows messages about sample drains, and sends none. `tools/spillway preview --help`
+//! Prints messages about sample drains without sending them. `tools/spillway preview --help`
 
 use std::io::{self, Read as _};
 use std::process::ExitCode;
@@ -7,8 +7,8 @@ use spillway_announce::preview::Preview;
 
 const USAGE: &str = "usage: announce-preview [--template FILE | --document FILE | --format slack|json|text]
 
-Prints what would be sent of some sample drains, and sends nothing. FILE is a Go template, or the document of the
-webhook; - reads standard input. It ends with 1 if a message cannot be made.";
+Prints the messages about sample drains and sends nothing. FILE is a Go template, or the document of the webhook;
+- reads standard input. Exit code 1: a message cannot be rendered.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,5 +42,5 @@ fn read(file: &str) -> Result<String, String> {
     } else {
         std::fs::read_to_string(file).map(|read| text = read)
     };
-    read.map(|()| text).map_err(|error| format!("{file} cannot be read: {error}"))
+    read.map(|()| text).map_err(|error| format!("cannot read {file}: {error}"))
 }

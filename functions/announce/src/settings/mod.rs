@@ -1,7 +1,7 @@
-//! The settings: environment variables, read and checked once, every problem reported at once.
+//! The settings: environment variables, checked once. All problems are reported at once.
 //!
-//! * `table`: every setting with its default, as the documents and the template show it
-//! * `values`: what their values mean
+//! * `table`: names, defaults and descriptions, as in the pages and the template
+//! * `values`: parsers of the values
 
 mod table;
 mod values;
@@ -9,17 +9,16 @@ mod values;
 use spillway_settings::environment::{Reader, SettingsError};
 pub(crate) use values::StoredName;
 
-/// Everything that the person who deploys can choose.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// ARN of the queue whose messages are accepted; empty: none is.
+    /// ARN of the function's own queue. If empty, no message is accepted.
     pub(crate) queue_arn: String,
-    /// Where the document of the webhook is kept.
+    /// Log group of the drain function, for links; empty if unknown.
+    pub(crate) log_group: String,
     pub(crate) webhook: Option<StoredName>,
     pub(crate) topic: Option<Topic>,
 }
 
-/// The SNS topic.
 #[derive(Debug)]
 pub(crate) struct Topic {
     pub(crate) arn: String,
@@ -27,13 +26,14 @@ pub(crate) struct Topic {
 }
 
 impl Settings {
-    /// Reads the settings from environment variables; those that are not ours are passed over.
+    /// Reads the settings from environment variables.
     pub(crate) fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
         let mut reader = Reader::new(variables, &table::known());
         let queue_arn = reader.read(table::QUEUE_ARN, |arn| Some(arn.to_owned()));
+        let log_group = reader.read(table::LOG_GROUP, |name| Some(name.to_owned()));
         let webhook = reader.read_or_explain(table::WEBHOOK, values::stored_name);
         let arn = reader.read(table::TOPIC_ARN, values::topic_arn);
-        reader.finish(Self { queue_arn, webhook, topic: arn.map(|(arn, region)| Topic { arn, region }) })
+        reader.finish(Self { queue_arn, log_group, webhook, topic: arn.map(|(arn, region)| Topic { arn, region }) })
     }
 }
 

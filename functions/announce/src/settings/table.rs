@@ -1,8 +1,7 @@
-//! Every setting, as the documents and the template show it.
+//! Names, defaults and descriptions of the settings, as in the pages and the template.
 
 use spillway_settings::environment::Setting;
 
-/// The default of what is not there unless it is asked for.
 const NONE: &str = "";
 
 pub(super) const WEBHOOK: Setting = Setting {
@@ -19,7 +18,7 @@ pub(super) const TOPIC_ARN: Setting = Setting {
     meaning: "where messages are published to",
 };
 
-/// The queue that the template gives the function.
+/// Queue of the function, set by the template.
 pub(super) const QUEUE_ARN: Setting = Setting {
     name: "SPILLWAY_QUEUE_ARN",
     default: NONE,
@@ -27,10 +26,18 @@ pub(super) const QUEUE_ARN: Setting = Setting {
     meaning: "whose messages are accepted; the template sets it",
 };
 
-/// Every setting there is, as `docs/settings.md` orders them.
+/// Log group of the drain function, set by the template.
+pub(super) const LOG_GROUP: Setting = Setting {
+    name: "SPILLWAY_LOG_GROUP",
+    default: NONE,
+    accepted: "the name of a log group",
+    meaning: "which the links of messages query; the template sets it",
+};
+
+/// Settings in the order of `docs/settings.md`.
 pub(super) const SETTINGS: [Setting; 2] = [WEBHOOK, TOPIC_ARN];
 
-/// Every variable of ours that the function may find in its environment.
+/// All variables with Spillway's prefix.
 pub(super) fn known() -> Vec<Setting> {
-    [&SETTINGS[..], &[QUEUE_ARN]].concat()
+    [&SETTINGS[..], &[QUEUE_ARN, LOG_GROUP]].concat()
 }

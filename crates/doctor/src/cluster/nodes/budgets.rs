@@ -1,4 +1,4 @@
-//! The cluster's PodDisruptionBudgets: which pods each covers, and whether it ever lets one go. Pure.
+//! The cluster's PodDisruptionBudgets: covered pods and allowed disruptions. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ pub(super) struct Budget {
     selector: Selector,
     pub(super) allows: Allows,
     pub(super) pods: Count,
-    /// Whether its policy lets pods that are not Ready go in any case.
+    /// `true` for `unhealthyPodEvictionPolicy: AlwaysAllow`.
     evicts_unhealthy: bool,
 }
 
@@ -30,24 +30,24 @@ pub(super) struct Count {
     pub(super) desired: i32,
 }
 
-/// How many pods a budget lets go: its disruptions allowed, and why there are none.
+/// Allowed disruptions of a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Allows {
     Now(usize),
     NoneNow,
     Never,
-    /// None, because its controller cannot count its pods, for that reason.
+    /// None, because the controller cannot calculate them, for a reason.
     Unknown(String),
 }
 
-/// A budget as it comes in a list, of which no more is kept than the [`Budget`].
+/// Budget in a list, reduced to the needed fields.
 #[derive(Debug, Deserialize)]
 #[serde(from = "PodDisruptionBudget")]
 pub(super) struct ListedBudget(Option<Budget>);
 
 impl ClusterBudgets {
-    /// Takes a budget. One whose selector chooses nothing, or that cannot be read, holds nothing.
-    pub(super) fn see(&mut self, ListedBudget(budget): ListedBudget) {
+    /// Adds a budget, unless it has no valid selector.
+    pub(super) fn add(&mut self, ListedBudget(budget): ListedBudget) {
         if let Some(budget) = budget {
             self.0.entry(budget.name.namespace.clone()).or_default().push(budget);
         }
@@ -91,19 +91,19 @@ impl Budget {
         }
     }
 
-    /// Whether it keeps pods that are not Ready: by default it does while fewer are healthy than it wants (`IfHealthyBudget`).
+    /// Returns `true` if the budget blocks pods that are not Ready: by default with too few healthy pods (`IfHealthyBudget`).
     pub(super) fn holds_unhealthy(&self) -> bool {
         !self.evicts_unhealthy && self.pods.healthy < self.pods.desired
     }
 
-    /// The selector as kubectl takes it.
+    /// Selector in kubectl's syntax.
     pub(super) fn selector(&self) -> String {
         self.selector.to_string()
     }
 }
 
-/// The budget's controller turns `minAvailable` and `maxUnavailable`, numbers and percentages, into how many are to stay
-/// healthy. For `maxUnavailable` and percentages it has to know how many there are to be, and asks whoever makes the pods.
+/// Allowed disruptions by the status. The budget's controller calculates the status. For `maxUnavailable` and percentages it
+/// needs the scale of the pods' controller.
 fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
     match (usize::try_from(status.disruptions_allowed), not_calculated(status)) {
         (Ok(pods @ 1..), _) => Allows::Now(pods),
@@ -113,21 +113,21 @@ fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
     }
 }
 
-/// Why the controller cannot calculate, if it cannot: it asked in vain, or nobody makes the pods, of which it then counts none
-/// (kubernetes 1.36, `pkg/controller/disruption/disruption.go`).
+/// Reason why the controller cannot calculate: the scale is unknown, or the pods have no controller (kubernetes 1.36,
+/// `pkg/controller/disruption/disruption.go`).
 fn not_calculated(status: &PodDisruptionBudgetStatus) -> Option<String> {
     let failed = |condition: &&Condition| condition.type_ == "DisruptionAllowed" && condition.reason == "SyncFailed";
     let condition = status.conditions.iter().flatten().find(failed);
     let message = condition.map(|condition| condition.message.clone());
-    let nobody_makes_them = status.expected_pods == 0 && status.current_healthy > 0;
-    message.or_else(|| nobody_makes_them.then(|| "no controller makes its pods".to_owned()))
+    let without_controller = status.expected_pods == 0 && status.current_healthy > 0;
+    message.or_else(|| without_controller.then(|| "no controller makes its pods".to_owned()))
 }
 
-/// "it wants 3 of its 3 pods healthy".
+/// "it requires 3 of its 3 pods to be healthy".
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pods = if self.expected == 1 { "pod" } else { "pods" };
-        write!(f, "it wants {} of its {} {pods} healthy", self.desired, self.expected)
+        write!(f, "it requires {} of its {} {pods} to be healthy", self.desired, self.expected)
     }
 }
 
@@ -137,7 +137,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A budget of namespace shop, which covers the pods of an app.
+    /// Budget of an app in namespace shop.
     pub(in super::super) fn budget(name: &str, app: &str, status: &Value) -> PodDisruptionBudget {
         let budget = json!({"metadata": {"name": name, "namespace": "shop"},
             "spec": {"selector": {"matchLabels": {"app": app}}}, "status": status});
@@ -151,17 +151,17 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_budget_that_wants_all_of_its_pods_never_lets_one_go() {
+    fn budget_that_requires_all_pods_never_allows_a_disruption() {
         assert_eq!(allows_of(0, 3, 3, 3), Allows::Never, "maxUnavailable 0, or minAvailable 100 %");
         assert_eq!(allows_of(0, 1, 1, 1), Allows::Never, "minAvailable 1 of one replica");
-        assert_eq!(allows_of(0, 2, 5, 2), Allows::Never, "minAvailable more than there are");
-        assert_eq!(allows_of(0, 1, 2, 3), Allows::NoneNow, "two of its pods are not healthy");
+        assert_eq!(allows_of(0, 2, 5, 2), Allows::Never, "minAvailable above the number of pods");
+        assert_eq!(allows_of(0, 1, 2, 3), Allows::NoneNow, "two pods are not healthy");
         assert_eq!(allows_of(1, 3, 2, 3), Allows::Now(1));
-        assert_eq!(allows_of(0, 0, 0, 0), Allows::NoneNow, "it covers no pod, or has not been looked at yet");
+        assert_eq!(allows_of(0, 0, 0, 0), Allows::NoneNow, "no pod, or not calculated yet");
     }
 
     #[test]
-    fn a_budget_with_too_few_healthy_pods_holds_those_that_are_not_unless_its_policy_lets_them_go() {
+    fn budget_with_too_few_healthy_pods_blocks_unready_ones() {
         let of = |healthy: i32, policy: Option<&str>| {
             let status =
                 json!({"disruptionsAllowed": 0, "currentHealthy": healthy, "desiredHealthy": 2, "expectedPods": 3});
@@ -171,11 +171,11 @@ pub(super) mod tests {
         };
         assert!(of(1, None) && of(1, Some("IfHealthyBudget")));
         assert!(!of(1, Some("AlwaysAllow")));
-        assert!(!of(2, None), "what is not healthy is not counted, and may go");
+        assert!(!of(2, None), "enough healthy pods");
     }
 
     #[test]
-    fn a_budget_whose_controller_cannot_calculate_never_lets_a_pod_go() {
+    fn budget_that_cannot_be_calculated_allows_no_disruption() {
         let why = "configmaps does not implement the scale subresource";
         let failed = json!({"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": why,
             "lastTransitionTime": "2026-11-21T03:12:00Z"});
@@ -186,33 +186,26 @@ pub(super) mod tests {
         let allows = |status: &Value| Budget::of(budget("web", "web", status)).unwrap().allows;
         assert_eq!(allows(&status(0, 0, &[&failed])), Allows::Unknown(why.to_owned()));
         assert_eq!(allows(&status(0, 2, &[])), Allows::Unknown("no controller makes its pods".to_owned()));
-        assert_eq!(allows(&status(0, 0, &[])), Allows::NoneNow, "it has not been looked at yet");
+        assert_eq!(allows(&status(0, 0, &[])), Allows::NoneNow, "not calculated yet");
         assert_eq!(allows(&status(1, 2, &[])), Allows::Now(1));
     }
 
+    /// An empty selector covers the whole namespace, a missing one no pod.
     #[test]
-    fn a_budget_covers_the_pods_of_its_namespace_that_its_selector_chooses() {
+    fn budget_covers_selected_pods_of_its_namespace() {
         let mut budgets = ClusterBudgets::default();
-        budgets.see(ListedBudget::from(budget("web", "web", &json!(null))));
-        let pod = |namespace: &str, app: &str| {
-            let pod = json!({"metadata": {"name": "p", "namespace": namespace, "labels": {"app": app}}});
-            serde_json::from_value::<Pod>(pod).unwrap()
-        };
-        let names = |pod: &Pod| budgets.covering(pod).iter().map(|budget| budget.name.to_string()).collect::<Vec<_>>();
-        assert_eq!(names(&pod("shop", "web")), ["web"]);
-        assert!(names(&pod("shop", "db")).is_empty());
-        assert!(names(&pod("other", "web")).is_empty());
-    }
-
-    #[test]
-    fn a_budget_with_an_empty_selector_covers_its_whole_namespace_and_one_without_covers_nothing() {
-        let mut budgets = ClusterBudgets::default();
+        budgets.add(ListedBudget::from(budget("web", "web", &json!(null))));
         for (name, spec) in [("all", json!({"selector": {}})), ("none", json!({}))] {
             let budget = json!({"metadata": {"name": name, "namespace": "shop"}, "spec": spec});
-            budgets.see(serde_json::from_value(budget).unwrap());
+            budgets.add(serde_json::from_value(budget).unwrap());
         }
-        let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "p", "namespace": "shop"}})).unwrap();
-        let names: Vec<_> = budgets.covering(&pod).iter().map(|budget| budget.name.to_string()).collect();
-        assert_eq!(names, ["all"]);
+        let names = |namespace: &str, app: &str| {
+            let pod = json!({"metadata": {"name": "p", "namespace": namespace, "labels": {"app": app}}});
+            let pod = serde_json::from_value::<Pod>(pod).unwrap();
+            budgets.covering(&pod).iter().map(|budget| budget.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("shop", "web"), ["web", "all"]);
+        assert_eq!(names("shop", "db"), ["all"]);
+        assert!(names("other", "web").is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What holds a drain up. Pure.
+//! Causes that hold a drain up. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,30 +8,30 @@ use spillway_core::drain::pod::blocker::BudgetName;
 pub(super) enum Cause {
     NeverAllows(BudgetName),
     AllowsNoneNow(BudgetName),
-    /// It lets fewer pods go at a time than one node has of it, by so much.
+    /// Budget that allows fewer disruptions at a time than one node has of its pods.
     AllowsFew(BudgetName, TooMany),
     SeveralBudgets(BTreeSet<BudgetName>),
-    /// The API server would not evict a pod of the budget, for that reason.
+    /// Budget of a pod whose eviction is refused, with the reason.
     Refused(BudgetName, String),
-    /// Pods of this controller, or this pod, ask for more time than there is.
+    /// Controller or pod with a grace period longer than a spot notice.
     Grace(String),
-    /// Pods of this controller, or this pod, have a do-not-disrupt annotation.
+    /// Controller or pod with a do-not-disrupt annotation.
     DoNotDisrupt(String),
-    /// Pods of Jobs are behind budgets, and nobody could tell the Jobs that they were disrupted.
-    JobsAreNotTold,
+    /// Missing right to set the condition `DisruptionTarget` on pods of Jobs with budgets.
+    NoDisruptionTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TooMany {
     pub(super) at_a_time: usize,
-    /// On the node that has most of them.
+    /// Pods on the node with most of them.
     pub(super) on_a_node: usize,
 }
 
 impl Cause {
-    /// Whether a drain of two minutes breaks something, be it only a do-not-disrupt.
+    /// Returns `true` if the nodes could not be drained in two minutes without damage.
     pub(super) fn holds_its_nodes(&self) -> bool {
-        !matches!(self, Self::JobsAreNotTold)
+        !matches!(self, Self::NoDisruptionTarget)
     }
 
     pub(super) fn object(&self) -> String {
@@ -46,12 +46,12 @@ impl Cause {
                 format!("PodDisruptionBudgets {}", budgets.iter().map(full).collect::<Vec<_>>().join(" and "))
             }
             Self::Grace(owner) | Self::DoNotDisrupt(owner) => owner.clone(),
-            Self::JobsAreNotTold => "patch pods/status".to_owned(),
+            Self::NoDisruptionTarget => "patch pods/status".to_owned(),
         }
     }
 }
 
-/// A budget's name with its namespace: the report is of many.
+/// `namespace/name` of a budget.
 fn full(budget: &BudgetName) -> String {
     format!("{}/{}", budget.namespace, budget.name)
 }

@@ -1,4 +1,4 @@
-//! What holds a drain up, told to people: one finding for each cause, whatever it holds. Pure.
+//! Findings of the causes that hold drains up: one for each cause. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,40 +13,40 @@ use crate::report::{Finding, Severity, quoted};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances<'a> {
-    /// How long a pod has to shut down that is told to at once.
+    /// Time to shut down after a spot notice.
     pub(super) window: Duration,
     pub(super) budgets: &'a ClusterBudgets,
     pub(super) hook_wait: Duration,
 }
 
 pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstances<'_>) -> Finding {
-    let telling = Telling { object: cause.object(), held_up, circumstances };
+    let text = FindingText { object: cause.object(), held_up, circumstances };
     let finding = match cause {
-        Cause::NeverAllows(budget) => telling.never_allows(budget),
-        Cause::AllowsNoneNow(budget) => telling.allows_none_now(budget),
-        Cause::AllowsFew(budget, too_many) => telling.allows_few(budget, *too_many),
-        Cause::SeveralBudgets(budgets) => telling.several_budgets(budgets),
-        Cause::Refused(budget, why) => telling.refused(budget, why),
-        Cause::Grace(_) => telling.grace(),
-        Cause::DoNotDisrupt(_) => telling.do_not_disrupt(),
-        Cause::JobsAreNotTold => telling.jobs_are_not_told(),
+        Cause::NeverAllows(budget) => text.never_allows(budget),
+        Cause::AllowsNoneNow(budget) => text.allows_none_now(budget),
+        Cause::AllowsFew(budget, too_many) => text.allows_few(budget, *too_many),
+        Cause::SeveralBudgets(budgets) => text.several_budgets(budgets),
+        Cause::Refused(budget, why) => text.refused(budget, why),
+        Cause::Grace(_) => text.grace(),
+        Cause::DoNotDisrupt(_) => text.do_not_disrupt(),
+        Cause::NoDisruptionTarget => text.no_disruption_target(),
     };
     finding.on(held_up.nodes.iter())
 }
 
-/// What lets those pods of a budget go that nobody is served by, if it holds them.
+/// Remedy for unready pods that the budget blocks, or nothing.
 fn held_unhealthy(budget: Option<&Budget>) -> String {
     let budget = budget.filter(|budget| budget.holds_unhealthy());
     budget.map(|budget| format!("; {}", budget.name.unready_pods_advice())).unwrap_or_default()
 }
 
-struct Telling<'a> {
+struct FindingText<'a> {
     object: String,
     held_up: &'a HeldUp,
     circumstances: Circumstances<'a>,
 }
 
-impl Telling<'_> {
+impl FindingText<'_> {
     fn never_allows(&self, name: &BudgetName) -> Finding {
         let budget = self.budget(name);
         let not_calculated = budget.and_then(Budget::not_calculated);
@@ -57,17 +57,17 @@ impl Telling<'_> {
         };
         let nodes = self.nodes();
         let what = format!(
-            "it never allows a disruption{why}. {nodes}. Before a spot instance goes its pods are deleted past it; for a lifecycle \
-             hook they are deleted at the end of its longest wait"
+            "never allows a disruption{why}. {nodes}. Its pods are deleted anyway: at the end of a spot notice, or of the longest \
+             wait of a lifecycle hook"
         );
         let (namespace, name) = (quoted(&name.namespace), quoted(&name.name));
         let (to_do, command) = match not_calculated {
             Some(_) => (
-                "set minAvailable to a number, for which it need not know the pods' controller; or run the pods by a Deployment or a StatefulSet",
+                "set minAvailable to a number, which needs no controller; or run the pods in a Deployment or a StatefulSet",
                 format!("kubectl --namespace {namespace} describe poddisruptionbudget {name}"),
             ),
             None => (
-                "let it allow one disruption: maxUnavailable 1, or one replica more than it wants healthy",
+                "allow one disruption: set maxUnavailable to 1, or add a replica",
                 format!(
                     "kubectl --namespace {namespace} patch poddisruptionbudget {name} --type merge --patch \
                      '{{\"spec\":{{\"minAvailable\":null,\"maxUnavailable\":1}}}}'"
@@ -80,10 +80,10 @@ impl Telling<'_> {
 
     fn allows_none_now(&self, budget: &BudgetName) -> Finding {
         let known = self.budget(budget);
-        let wants =
-            known.map_or_else(String::new, |budget| format!(": {}, and has {}", budget.pods, budget.pods.healthy));
-        let what = format!("it allows no disruption at the moment{wants}. {}", self.nodes());
-        let to_do = "see why its other pods are not healthy; it allows a disruption again when they are";
+        let count =
+            known.map_or_else(String::new, |budget| format!(": {}, and {} are", budget.pods, budget.pods.healthy));
+        let what = format!("allows no disruption now{count}. {}", self.nodes());
+        let to_do = "find out why its other pods are not healthy; the budget allows a disruption again when they are";
         let to_do = format!("{to_do}{}", held_unhealthy(known));
         self.finding(FindingId::BudgetAllowsNoDisruptionsNow, Severity::Warn, what, &to_do)
             .with_command(self.show_pods(budget))
@@ -91,25 +91,22 @@ impl Telling<'_> {
 
     fn allows_few(&self, budget: &BudgetName, TooMany { at_a_time, on_a_node }: TooMany) -> Finding {
         let what = format!(
-            "it allows {at_a_time} of its pods to be disrupted at a time, more only once a replacement is healthy, and {on_a_node} of them are \
-             on one node. How soon that is nobody knows; at {} s each {}. Before a spot instance goes \
-             the others are deleted past it",
+            "allows {at_a_time} of its pods to be disrupted at a time, and the next only after a replacement is healthy, but one \
+             node has {on_a_node} of them. At {} s for each replacement, {}. At the end of a spot notice the other pods are \
+             deleted anyway",
             REPLACED_WITHIN.as_secs(),
             self.nodes()
         );
-        let to_do = "let more of them be disrupted at a time (maxUnavailable 25%, say), or have fewer of them on one node \
+        let to_do = "allow more disruptions at a time (such as maxUnavailable 25%), or spread the pods over more nodes \
                      (topologySpreadConstraints)";
         self.finding(FindingId::BudgetAllowsFewDisruptions, Severity::Warn, what, to_do)
             .with_command(self.show_pods(budget))
     }
 
     fn several_budgets(&self, budgets: &BTreeSet<BudgetName>) -> Finding {
-        let what = format!(
-            "each of them covers {}, and Kubernetes evicts no pod that more than one budget covers. {}",
-            self.pods(),
-            self.nodes()
-        );
-        let to_do = "change their selectors, so that each pod is covered by one of them";
+        let what =
+            format!("all cover {}, and Kubernetes evicts no pod with several budgets. {}", self.pods(), self.nodes());
+        let to_do = "change their selectors, so that one budget covers each pod";
         let namespace = quoted(budgets.first().map(|budget| budget.namespace.as_str()).unwrap_or_default());
         let names: Vec<_> = budgets.iter().map(|budget| quoted(&budget.name)).collect();
         self.finding(FindingId::SeveralBudgets, Severity::Fail, what, to_do)
@@ -117,8 +114,8 @@ impl Telling<'_> {
     }
 
     fn refused(&self, budget: &BudgetName, why: &str) -> Finding {
-        let what = format!("the API server would not evict {}, which it covers: {why}. {}", self.pods(), self.nodes());
-        let to_do = "see who refuses it: an admission webhook, most likely";
+        let what = format!("covers {}, whose eviction the API server refuses: {why}. {}", self.pods(), self.nodes());
+        let to_do = "find the admission webhook or policy that refuses the eviction";
         self.finding(FindingId::EvictionRefused, Severity::Fail, what, to_do).with_command(format!(
             "kubectl --namespace {} describe poddisruptionbudget {}; kubectl get validatingwebhookconfigurations",
             quoted(&budget.namespace),
@@ -127,43 +124,41 @@ impl Telling<'_> {
     }
 
     fn grace(&self) -> Finding {
-        let (asked, window) = (self.held_up.grace.as_secs(), self.circumstances.window.as_secs());
+        let (grace, window) = (self.held_up.grace.as_secs(), self.circumstances.window.as_secs());
         let what = format!(
-            "{} asks for {asked} s to shut down, and a spot notice leaves {window} s: what is not done by then is lost. {}",
+            "{} has a grace period of {grace} s, but a spot notice leaves {window} s: unfinished work is lost. {}",
             self.pods(),
             self.nodes()
         );
         let hook_wait = self.circumstances.hook_wait;
         let hook = if self.held_up.grace <= hook_wait {
-            "a lifecycle hook waits for it".to_owned()
+            "a lifecycle hook waits long enough".to_owned()
         } else {
-            format!("a lifecycle hook waits for {} s, so raise HookMaxWaitS too", hook_wait.as_secs())
+            format!("a lifecycle hook waits {} s, so raise HookMaxWaitS, too", hook_wait.as_secs())
         };
-        let to_do = format!(
-            "let it shut down within {window} s (terminationGracePeriodSeconds), or keep it on nodes that are not spot: {hook}"
-        );
+        let to_do =
+            format!("shorten terminationGracePeriodSeconds to {window}, or keep the pods off spot instances: {hook}");
         self.finding(FindingId::GracePeriodTooLong, Severity::Warn, what, &to_do)
     }
 
     fn do_not_disrupt(&self) -> Finding {
         let what = format!(
-            "{} is not to be disrupted, by {}: a drain waits for as long as it safely can, and then has it leave. {}",
+            "{} must not be disrupted, by {}: a drain waits as long as is safe, and then evicts the pod. {}",
             self.pods(),
             self.held_up.do_not_disrupt.as_deref().unwrap_or("its annotation"),
             self.nodes()
         );
-        let to_do = "take the annotation away from what may be disrupted, or say for how long it may not \
-                     (karpenter.sh/do-not-disrupt: 30m)";
+        let to_do = "remove the annotation, or limit it to a time (karpenter.sh/do-not-disrupt: 30m)";
         self.finding(FindingId::DoNotDisrupt, Severity::Warn, what, to_do)
     }
 
-    fn jobs_are_not_told(&self) -> Finding {
+    fn no_disruption_target(&self) -> Finding {
         let what = format!(
-            "a budget covers {}, of a Job, and Spillway may not patch pods/status: if the budget blocks it to its last safe moment it is \
-             deleted, and without the condition DisruptionTarget its Job counts a failure",
+            "Spillway may not patch pods/status, and a budget covers {} of a Job: if the budget blocks the pod to the end, the pod \
+             is deleted without the condition DisruptionTarget, and its Job counts a failure",
             self.pods()
         );
-        let to_do = "give Spillway this one right; a policy that comes with it lets it set this one condition only";
+        let to_do = "give Spillway this right; the policy that comes with it allows this condition only";
         self.finding(FindingId::MissingRight, Severity::Warn, what, to_do)
             .with_command("kubectl apply -f deploy/optional/disruption-target.yaml")
     }
@@ -184,7 +179,7 @@ impl Telling<'_> {
     /// "3 nodes cannot be drained in time: a, b, c".
     fn nodes(&self) -> String {
         let nodes = &self.held_up.nodes;
-        let names = listed(nodes.iter().map(AsRef::as_ref), nodes.len());
+        let names = first_names(nodes.iter().map(AsRef::as_ref), nodes.len());
         let noun = if nodes.len() == 1 { "node" } else { "nodes" };
         format!("{} {noun} cannot be drained in time: {names}", nodes.len())
     }
@@ -198,8 +193,8 @@ impl Telling<'_> {
     }
 }
 
-/// The first few of them, as a sentence has room for.
-pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
+/// First five names, and the number of others.
+pub(super) fn first_names<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
     const NAMED: usize = 5;
     let first = names.take(NAMED).collect::<Vec<_>>().join(", ");
     if count > NAMED { format!("{first} and {} more", count - NAMED) } else { first }
@@ -219,7 +214,7 @@ mod tests {
             let status =
                 json!({"disruptionsAllowed": 0, "currentHealthy": healthy, "desiredHealthy": 2, "expectedPods": 3});
             let mut budgets = ClusterBudgets::default();
-            budgets.see(ListedBudget::from(budget("web", "web", &status)));
+            budgets.add(ListedBudget::from(budget("web", "web", &status)));
             let name = BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() };
             held_unhealthy(budgets.get(&name))
         };

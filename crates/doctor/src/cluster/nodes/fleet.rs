@@ -1,4 +1,4 @@
-//! Which of a cluster's nodes Spillway drains, and whose the others are. Pure.
+//! The nodes that Spillway drains, and the numbers of other nodes. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,10 +15,10 @@ use spillway_settings::{NoticeFamily, Settings};
 
 use crate::report::counted;
 
-/// A node's name: many findings may hold it.
+/// Name of a node, shared by many findings.
 pub(super) type NodeName = Arc<str>;
 
-/// A node as it comes in a list, as much of it as is looked at.
+/// Node in a list, with the needed fields.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListedNode {
     pub(super) metadata: NodeMetadata,
@@ -57,26 +57,25 @@ pub(super) struct Owner {
 #[derive(Debug)]
 pub(super) struct Fleet {
     settings: Settings,
-    /// Those that Spillway drains.
+    /// Nodes that Spillway drains.
     pub(super) ours: BTreeSet<NodeName>,
-    /// How many are not, and why not.
+    /// Numbers of other nodes by reason.
     others: BTreeMap<&'static str, usize>,
-    /// Those of them that neither a label nor a `NodeClaim` says to be managed by somebody.
+    /// Drained nodes with neither a label nor a `NodeClaim` of another manager.
     pub(super) unowned: BTreeSet<NodeName>,
-    /// Those whose drain for planned maintenance waits, with their instances.
+    /// Drained nodes with the taint of planned maintenance, and their instances.
     pub(super) tainted: BTreeMap<NodeName, InstanceId>,
 }
 
 impl Fleet {
-    /// No node is known yet. Which are ours does not depend on the kind of notice: a node whose spot notices are
-    /// ignored is drained for others, and the same pods hold it up.
+    /// Empty fleet. Nodes are selected as for a spot notice: other notices drain nodes with the same pods.
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         let (ours, unowned) = (BTreeSet::new(), BTreeSet::new());
         Self { settings, ours, others: BTreeMap::new(), unowned, tainted: BTreeMap::new() }
     }
 
-    pub(super) fn see(&mut self, NodeMetadata { name, labels, owners }: &NodeMetadata) {
+    pub(super) fn add(&mut self, NodeMetadata { name, labels, owners }: &NodeMetadata) {
         let node: NodeName = Arc::from(name.as_str());
         match self.why_not_ours(name, labels) {
             None => {
@@ -89,8 +88,8 @@ impl Fleet {
         }
     }
 
-    /// Takes the taints of a node. The drain of a cordoned one has begun.
-    pub(super) fn see_taints(&mut self, name: &str, spec: &ListedSpec) {
+    /// Adds the taints of a node. The drain of a cordoned node has begun.
+    pub(super) fn add_taints(&mut self, name: &str, spec: &ListedSpec) {
         let is_planned = !spec.unschedulable && spec.taints.iter().any(|taint| taint.key == PLANNED);
         let instance = spec.provider_id.rsplit('/').next().and_then(InstanceId::parse);
         if let (Some(node), Some(instance), true) = (self.ours.get(name), instance, is_planned) {
@@ -101,7 +100,7 @@ impl Fleet {
     fn why_not_ours(&self, name: &str, labels: &BTreeMap<String, String>) -> Option<&'static str> {
         match left_alone(labels, name, &self.settings.node_selector) {
             Some(Unclaimed::OptedOut(_)) => return Some("opted out by the label spillway/ignore"),
-            Some(_) => return Some("not chosen by NodeSelector"),
+            Some(_) => return Some("not selected by NodeSelector"),
             None => {}
         }
         let managed_by = managed_by(labels).unwrap_or(ManagedBy::SelfManaged);
@@ -119,7 +118,7 @@ impl Fleet {
     }
 }
 
-/// "8 of 12 nodes are Spillway's to drain (3 are Karpenter's, 1 are opted out …)".
+/// "8 of 12 nodes are Spillway's to drain (the others: 4 Karpenter's)".
 impl fmt::Display for Fleet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ours = self.ours.len();
@@ -140,7 +139,7 @@ mod tests {
     fn fleet(variables: &[(&str, &str)], nodes: &[&[(&str, &str)]]) -> String {
         let mut fleet = Fleet::new(&settings(variables));
         for (at, labels) in nodes.iter().enumerate() {
-            fleet.see(&node(at, labels));
+            fleet.add(&node(at, labels));
         }
         fleet.to_string()
     }
@@ -153,7 +152,7 @@ mod tests {
     const MANAGED: &[(&str, &str)] = &[("eks.amazonaws.com/nodegroup", "blue")];
 
     #[test]
-    fn nodes_that_others_drain_are_counted_by_whose_they_are() {
+    fn other_nodes_are_counted_by_reason() {
         assert_eq!(
             fleet(&[], &[&[], KARPENTERS, KARPENTERS, MANAGED, &[("spillway/ignore", "")]]),
             "1 of 5 nodes is Spillway's to drain (the others: 2 Karpenter's, 1 of managed node groups, 1 opted out by \
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_of_ours_without_an_owners_label_and_without_a_node_claim_is_unowned() {
+    fn drained_node_without_label_and_node_claim_is_unowned() {
         let mut fleet = Fleet::new(&settings(&[]));
         let listed =
             serde_json::json!({"metadata": {"name": "n-9", "ownerReferences": [{"kind": "NodeClaim", "name": "c"}]}});
@@ -170,28 +169,28 @@ mod tests {
         for node in
             [owned.metadata, node(0, &[]), node(1, KARPENTERS), node(2, MANAGED), node(3, &[("spillway/ignore", "")])]
         {
-            fleet.see(&node);
+            fleet.add(&node);
         }
         assert_eq!(fleet.unowned.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["n-0"]);
     }
 
     #[test]
-    fn node_of_ours_that_waits_for_its_turn_is_tainted() {
+    fn only_drained_uncordoned_nodes_are_tainted() {
         let mut fleet = Fleet::new(&settings(&[]));
         let planned = serde_json::json!([{"key": "spillway/planned", "value": "e-1", "effect": "PreferNoSchedule"}]);
         for (name, labels, unschedulable) in [("n-1", &[][..], false), ("n-2", &[], true), ("n-3", KARPENTERS, false)] {
             let listed = serde_json::json!({"metadata": {"name": name, "labels": tags(labels)},
                 "spec": {"providerID": "aws:///us-east-1a/i-0123456789abcdef0", "taints": planned, "unschedulable": unschedulable}});
             let ListedNode { metadata, spec } = serde_json::from_value(listed).unwrap();
-            fleet.see(&metadata);
-            fleet.see_taints(&metadata.name, &spec);
+            fleet.add(&metadata);
+            fleet.add_taints(&metadata.name, &spec);
         }
         let tainted: Vec<_> = fleet.tainted.iter().map(|(node, instance)| (node.as_ref(), instance.as_str())).collect();
         assert_eq!(tainted, [("n-1", "i-0123456789abcdef0")]);
     }
 
     #[test]
-    fn the_settings_say_which_nodes_are_ours() {
+    fn settings_select_the_nodes() {
         assert_eq!(
             fleet(&[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")], &[MANAGED]),
             "1 of 1 node is Spillway's to drain"
@@ -199,7 +198,7 @@ mod tests {
         assert_eq!(fleet(&[("SPILLWAY_DRAIN_ON", "off")], &[&[]]), "1 of 1 node is Spillway's to drain");
         assert_eq!(
             fleet(&[("SPILLWAY_NODE_SELECTOR", "team=shop")], &[&[], &[("team", "shop")]]),
-            "1 of 2 nodes is Spillway's to drain (the others: 1 not chosen by NodeSelector)"
+            "1 of 2 nodes is Spillway's to drain (the others: 1 not selected by NodeSelector)"
         );
     }
 }

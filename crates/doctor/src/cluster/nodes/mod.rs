@@ -1,17 +1,17 @@
-//! Which nodes could not be drained in two minutes right now, and because of which pod or budget.
+//! Finds nodes that could not be drained in two minutes right now, and the pods or budgets that hold them up.
 //!
-//! * `fleet`: which nodes are Spillway's to drain (pure)
-//! * `tags`: which of them a tag says to be somebody else's
-//! * `planned`: which of them keep the taint of maintenance that is gone
-//! * `budgets`: which pods each budget covers, and whether it lets one go (pure)
-//! * `survey`: what each pod would mean for a drain (pure)
-//! * `cause`: what holds a drain up (pure)
-//! * `findings`: each cause as a finding (pure)
-//! * `verdict`: all of it as a check (pure)
+//! * `fleet`: nodes that Spillway drains (pure)
+//! * `tags`: instances with a tag of another manager
+//! * `planned`: nodes with a taint of cancelled maintenance
+//! * `budgets`: PodDisruptionBudgets and the pods that they cover (pure)
+//! * `survey`: effects of each pod on a drain (pure)
+//! * `cause`: causes that hold a drain up (pure)
+//! * `findings`: causes as findings (pure)
+//! * `verdict`: the check (pure)
 //! * `pages`: lists of any length
-//! * `rehearsal`: evictions without effect, for some of the pods that budgets cover
+//! * `rehearsal`: evictions without effect
 //!
-//! Of a cluster's objects only what is needed is kept, so that one of 5,000 nodes fits.
+//! Only the needed fields of objects are kept, so that a cluster of 5,000 nodes fits into memory.
 
 mod budgets;
 mod cause;
@@ -40,7 +40,7 @@ use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::rights::{self, Evictions};
-use super::{Looked, cordon};
+use super::{ClusterChecks, cordon};
 use crate::catalogue::CheckId;
 use crate::report::Check;
 use budgets::{ClusterBudgets, ListedBudget};
@@ -51,10 +51,10 @@ use rehearsal::Rehearsal;
 use survey::Survey;
 use verdict::Pods;
 
-/// Pods that a drain finds on a node and that still run.
+/// Pods on a node that have not finished.
 const RUNNING: &str = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
 
-/// Looks at all nodes, budgets and pods until `end`.
+/// Examines all nodes, budgets and pods until `end`.
 pub(super) async fn look(
     client: &Client,
     context: &Context,
@@ -62,7 +62,7 @@ pub(super) async fn look(
     evictions: Evictions,
     invocation: &Invocation,
     end: Instant,
-) -> Looked {
+) -> ClusterChecks {
     let (settings, clock) = (&context.settings, invocation.clock);
     match fleet_and_budgets(client, settings, end).await {
         Ok((fleet, budgets)) => {
@@ -73,23 +73,24 @@ pub(super) async fn look(
             let cordon = cordon::look(client, settings, ours, &invocation.request_id, end).await;
             let window = spot::NOTICE.unsigned_abs().saturating_sub(MARGIN);
             let mut survey = Survey::new(&fleet, &budgets, window, clock.now());
-            let seen = see_pods(client, &mut survey, end).await;
+            let listed = add_pods(client, &mut survey, end).await;
             let rehearsal = match evictions {
-                Evictions::Allowed => rehearsal::hold(client, &mut survey, clock, end).await,
-                Evictions::Denied => Rehearsal::LeftOut,
+                Evictions::Allowed => rehearsal::rehearse(client, &mut survey, clock, end).await,
+                Evictions::Denied => Rehearsal::Skipped,
             };
             survey.hold_by_few_allowed();
-            // What nobody says is told with the other rights.
-            if survey.has_jobs_behind_budgets() && rights::can_tell_jobs(client, end).await.unwrap_or(true) {
-                survey.jobs_are_told();
+            // The check of the rights reports a failed review.
+            if survey.has_jobs_behind_budgets() && rights::may_set_disruption_target(client, end).await.unwrap_or(true)
+            {
+                survey.clear_jobs();
             }
             let circumstances = Circumstances { window, budgets: &budgets, hook_wait: settings.hook_max_wait };
-            let verdict = verdict::check(&fleet, &survey, circumstances, &Pods { seen, rehearsal }, tagged);
-            Looked { checks: vec![cordon, verdict], nodes: fleet.ours.len() }
+            let verdict = verdict::check(&fleet, &survey, circumstances, &Pods { listed, rehearsal }, tagged);
+            ClusterChecks { checks: vec![cordon, verdict], nodes: fleet.ours.len() }
         }
         Err(error) => {
-            let why = format!("the cluster's nodes were not looked at: {}", chain(&error));
-            Looked { checks: vec![Check::unknown(CheckId::Nodes, why)], nodes: 0 }
+            let why = format!("cannot list the nodes of the cluster: {}", chain(&error));
+            ClusterChecks { checks: vec![Check::unknown(CheckId::Nodes, why)], nodes: 0 }
         }
     }
 }
@@ -103,25 +104,25 @@ async fn fleet_and_budgets(
     let mut nodes = Pages::<ListedNode>::of::<Node>(client, ListParams::default(), end);
     while let Some(page) = nodes.next().await? {
         for ListedNode { metadata, spec } in page {
-            fleet.see(&metadata);
-            fleet.see_taints(&metadata.name, &spec);
+            fleet.add(&metadata);
+            fleet.add_taints(&metadata.name, &spec);
         }
     }
     let mut every_budget = Pages::<ListedBudget>::of::<PodDisruptionBudget>(client, ListParams::default(), end);
     while let Some(page) = every_budget.next().await? {
         for budget in page {
-            budgets.see(budget);
+            budgets.add(budget);
         }
     }
     Ok((fleet, budgets))
 }
 
-/// Takes the pods that run into the survey, as far as they can be listed.
-async fn see_pods(client: &Client, survey: &mut Survey<'_>, end: Instant) -> Result<(), ApiError> {
+/// Adds the running pods to the survey. Pages before an error are added, too.
+async fn add_pods(client: &Client, survey: &mut Survey<'_>, end: Instant) -> Result<(), ApiError> {
     let mut pods = Pages::<Pod>::of::<Pod>(client, ListParams::default().fields(RUNNING), end);
     while let Some(page) = pods.next().await? {
         for pod in &page {
-            survey.see(pod);
+            survey.add(pod);
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Lists of any length, a page at a time.
+//! Lists of any length, read page by page.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -11,41 +11,41 @@ use spillway_drainer::kube::{ApiError, list, until};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-/// How many objects come in one request: of pods some 2 MB as a rule.
+/// Objects of a page: some 2 MB of pods.
 const PAGE: u32 = 250;
-/// How long to request one page: the API server takes a second or two for one when it is busy.
-const ASKED_FOR: Duration = Duration::from_secs(60);
+/// Retry period of one page. A busy API server takes a second or two.
+const RETRY_PERIOD: Duration = Duration::from_secs(60);
 
-/// The pages of a list. Of an object only what `K` reads is kept: whoever may create objects says how large theirs are.
+/// Pages of a list. Only the fields of `K` are kept, because objects may be large.
 pub(super) struct Pages<'a, K> {
     client: &'a Client,
     request: Request,
-    /// What is asked for next; `None` after the last page.
+    /// Next request; `None` after the last page.
     next: Option<ListParams>,
     end: Instant,
     object: PhantomData<K>,
 }
 
 impl<'a, K: DeserializeOwned> Pages<'a, K> {
-    /// The objects of a kind in all namespaces that match the selection, until `end`.
+    /// Lists the selected objects of a kind in all namespaces, until `end`.
     pub(super) fn of<R: Resource<DynamicType = ()>>(client: &'a Client, selection: ListParams, end: Instant) -> Self {
         let request = Request::new(R::url_path(&(), None));
         Self { client, request, next: Some(selection.limit(PAGE)), end, object: PhantomData }
     }
 
-    /// The next page; `None` after the last one. Of a page that fails half way nothing is kept.
+    /// Returns the next page; `None` after the last one.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<K>>, ApiError> {
         let Some(page) = self.next.take() else { return Ok(None) };
         let retrying = |error: &ApiError| tracing::warn!(error = chain(error), "cannot list a page; trying again");
-        let ask = async || {
+        let read = async || {
             let mut objects = Vec::new();
             match list::each(self.client, self.request.list(&page), |object| objects.push(object)).await {
-                // What the first page began with has been compacted: no other attempt finds this page.
+                // The version of the list has been compacted: a retry cannot succeed.
                 Err(error) if error.code() == Some(410) => Ok(Err(error)),
                 listed => listed.map(|list| Ok((objects, list.continue_))),
             }
         };
-        let (objects, token) = until(self.end.min(Instant::now() + ASKED_FOR), ask, retrying).await??;
+        let (objects, token) = until(self.end.min(Instant::now() + RETRY_PERIOD), read, retrying).await??;
         self.next = token.filter(|token| !token.is_empty()).map(|token| page.continue_token(&token));
         Ok(Some(objects))
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_is_read_page_by_page_and_a_page_that_fails_is_asked_for_again() {
+    async fn failed_page_is_read_again() {
         let page = |names: &[&str], token: Value| {
             let pods: Vec<_> = names.iter().map(|name| json!({"metadata": {"name": name}})).collect();
             json!({"kind": "PodList", "items": pods, "metadata": {"continue": token}})

@@ -1,4 +1,4 @@
-//! Nodes that keep the taint of planned maintenance although no drain is scheduled for them: the maintenance is gone.
+//! Finds nodes with the taint of planned maintenance but without a scheduled drain.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,26 @@ use spillway_notice::InstanceId;
 use tokio::time::Instant;
 
 use super::fleet::NodeName;
-use crate::asked_until;
 use crate::catalogue::FindingId;
 use crate::report::{Finding, Severity, counted};
+use crate::retry_end;
 
-/// The finding of the nodes with the taint, whose instances have no schedule.
+/// Finding of the tainted nodes whose instances have no schedule.
 pub(super) async fn look(context: &Context, tainted: &BTreeMap<NodeName, InstanceId>, end: Instant) -> Option<Finding> {
     let mut left = Vec::new();
     for (node, instance) in tainted {
-        match context.scheduled_for(instance, asked_until(end)).await {
+        match context.scheduled_for(instance, retry_end(end)).await {
             Ok(times) if times.is_empty() => left.push(node),
             Ok(_) => {}
             Err(failure) => {
-                let what = format!("the schedules of the drains that wait cannot be listed: {}", failure.text());
-                return Some(Finding::new(FindingId::PlannedTaintLeft, Severity::Unknown, "nodes", what, "ask again"));
+                let what = format!("with the taint {PLANNED} have unknown schedules: {}", failure.text());
+                let to_do = "run the doctor again";
+                return Some(Finding::new(FindingId::PlannedTaintLeft, Severity::Unknown, "nodes", what, to_do));
             }
         }
     }
     let names: Vec<&str> = left.iter().map(AsRef::as_ref).collect();
-    let what = format!("the taint {PLANNED} keeps pods away for maintenance that is gone: no drain is scheduled");
+    let what = format!("the taint {PLANNED} keeps pods away, but no drain is scheduled: the maintenance is cancelled");
     let command = format!("kubectl taint nodes {} {PLANNED}-", names.join(" "));
     (!left.is_empty()).then(|| {
         Finding::new(FindingId::PlannedTaintLeft, Severity::Warn, counted(left.len(), "node"), what, "remove the taint")

@@ -1,7 +1,4 @@
-//! Evictions without effect: one pod of each budget that lets one go is asked for, so that what no list shows is found: a
-//! webhook that refuses, a budget that says no by now.
-//!
-//! No more than these few, so that the doctor is no load, and none for what is known to be held.
+//! Rehearses the eviction of one pod of each budget that allows a disruption, to find webhooks that refuse evictions.
 
 use futures_util::stream::{self, StreamExt as _};
 use kube::Client;
@@ -14,54 +11,54 @@ use tokio::time::{Instant, timeout_at};
 
 use super::cause::Cause;
 use super::survey::{Covered, Survey};
-use crate::asked_until;
+use crate::retry_end;
 
-/// How many pods of a cluster are asked for at most, and how many at once: a drain of one full node asks for more.
-const ASKED: usize = 100;
-const ASKED_AT_ONCE: usize = 4;
+/// Most rehearsals in a cluster, fewer than the evictions of one full node.
+const MOST: usize = 100;
+const AT_ONCE: usize = 4;
 
 #[derive(Debug)]
 pub(super) enum Rehearsal {
-    Held {
+    Made {
         unanswered: Vec<Unanswered>,
-        /// How many budgets that let a pod go were too many to be asked about.
+        /// Number of budgets beyond the limit.
         left_out: usize,
     },
-    /// It did not, because each answer would only have been that the right is missing.
-    LeftOut,
+    /// Skipped without the right to evict pods.
+    Skipped,
 }
 
-/// A budget of which nobody said whether a pod would go, and why.
+/// Budget without an answer of the API server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unanswered {
     pub(super) budget: BudgetName,
     pub(super) why: String,
 }
 
-/// Asks for an eviction of a pod of each budget, and takes the answers into the survey.
-pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock, end: Instant) -> Rehearsal {
+/// Rehearses an eviction for each budget, and adds refusals to the survey.
+pub(super) async fn rehearse(client: &Client, survey: &mut Survey<'_>, clock: Clock, end: Instant) -> Rehearsal {
     let first =
         |(budget, covered): (&BudgetName, &Covered)| (budget.clone(), covered.pod.clone(), covered.node.clone());
-    let candidates: Vec<_> = survey.covered.iter().map(first).take(ASKED).collect();
+    let candidates: Vec<_> = survey.covered.iter().map(first).take(MOST).collect();
     let left_out = survey.covered.len() - candidates.len();
     let answers = stream::iter(candidates)
         .map(async |(budget, pod, node)| {
-            let end = asked_until(end);
-            let asked = timeout_at(end, preview_pod(client, pod.clone(), clock.now(), end)).await;
-            let would = asked.map_or_else(|_| Predicted::Unanswered(ApiError::TimeUp.to_string()), |pod| pod.would);
+            let end = retry_end(end);
+            let preview = timeout_at(end, preview_pod(client, pod.clone(), clock.now(), end)).await;
+            let would = preview.map_or_else(|_| Predicted::Unanswered(ApiError::TimeUp.to_string()), |pod| pod.would);
             (budget, pod, node, would)
         })
-        .buffered(ASKED_AT_ONCE)
+        .buffered(AT_ONCE)
         .collect::<Vec<_>>();
     let mut unanswered = Vec::new();
     for (budget, pod, node, would) in answers.await {
         match meaning(budget, would) {
             Meaning::Leaves => {}
-            Meaning::Held(cause) => _ = survey.holds(cause, &pod, &node),
-            Meaning::Unanswered(nothing) => unanswered.push(nothing),
+            Meaning::Held(cause) => _ = survey.hold(cause, &pod, &node),
+            Meaning::Unanswered(budget) => unanswered.push(budget),
         }
     }
-    Rehearsal::Held { unanswered, left_out }
+    Rehearsal::Made { unanswered, left_out }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -94,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_answer_that_is_no_is_a_cause() {
+    fn only_a_refusal_is_a_cause() {
         assert_eq!(meaning(budget("web"), Predicted::Leaves), Meaning::Leaves);
         let held = Predicted::BlockedBy(Blocker::Budget(budget("web")));
         assert_eq!(meaning(budget("web"), held), Meaning::Held(Cause::AllowsNoneNow(budget("web"))));

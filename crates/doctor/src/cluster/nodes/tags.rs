@@ -1,5 +1,5 @@
-//! Tags that say that Karpenter or EKS Auto Mode manages an instance, where its node does not say so. Who may tag instances has
-//! their notices ignored by such a tag.
+//! Finds instances with a tag of Karpenter or EKS Auto Mode whose node has no such manager. The tag makes Spillway ignore
+//! their notices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::fleet::NodeName;
-use crate::asked_until;
 use crate::catalogue::FindingId;
 use crate::report::{Finding, Severity, counted};
+use crate::retry_end;
 
 const IN_A_COMMAND: usize = 20;
 
@@ -26,13 +26,13 @@ pub(super) async fn look(
     end: Instant,
 ) -> Vec<Finding> {
     let names: Vec<&str> = unowned.iter().map(AsRef::as_ref).collect();
-    match aws::until(DESCRIBE, asked_until(end), || tagged(ec2, &OWNER_TAGS, &names)).await {
+    match aws::until(DESCRIBE, retry_end(end), || tagged(ec2, &OWNER_TAGS, &names)).await {
         Ok(instances) => findings(&instances, cluster, unowned, region),
         Err(error) => vec![unknown(&error)],
     }
 }
 
-/// One finding for all nodes whose notices are ignored, and one for all whose tag is not believed.
+/// Returns a finding for the nodes whose notices are ignored, and one for the nodes whose tag is ignored.
 fn findings(instances: &[Instance], cluster: &ClusterName, unowned: &BTreeSet<NodeName>, region: &str) -> Vec<Finding> {
     let mut tagged = BTreeMap::<bool, Tagged<'_>>::new();
     // Instances of another network may have the same names.
@@ -63,16 +63,15 @@ struct Tagged<'a> {
 }
 
 fn finding(is_ignored: bool, Tagged { nodes, ids, tags }: &Tagged<'_>, region: &str) -> Finding {
-    let says = "a tag of the instance says that Karpenter or EKS Auto Mode manages it, and the node has neither a label of theirs nor \
-                a NodeClaim";
+    let fault =
+        "a tag of the instance names Karpenter or EKS Auto Mode, but the node has neither their label nor a NodeClaim";
     let (severity, what) = if is_ignored {
-        (Severity::Fail, format!("{says}: notices are ignored, and nobody drains the node"))
+        (Severity::Fail, format!("{fault}: notices are ignored, and the node is not drained"))
     } else {
-        let so = "The instance is in an Auto Scaling group, so that the tag is not believed, and the node is drained";
-        (Severity::Warn, format!("{says}. {so}"))
+        let effect = "The instance is in an Auto Scaling group, so that the tag is ignored and the node is drained";
+        (Severity::Warn, format!("{fault}. {effect}"))
     };
-    let to_do = "take the tags off the instances, and off what they are launched by; see in CloudTrail who put them there \
-                 (CreateTags)";
+    let to_do = "remove the tags from the instances and from their launch template; find their author in CloudTrail (CreateTags)";
     let (ids, tags): (Vec<_>, Vec<_>) =
         (ids.iter().take(IN_A_COMMAND).copied().collect(), tags.iter().map(|tag| format!("Key={tag}")).collect());
     let command =
@@ -83,8 +82,8 @@ fn finding(is_ignored: bool, Tagged { nodes, ids, tags }: &Tagged<'_>, region: &
 }
 
 fn unknown(error: &CallError) -> Finding {
-    let what = format!("EC2 did not say whether tags have the nodes' notices ignored: {}", chain(error));
-    Finding::new(FindingId::TagWithoutLabel, Severity::Unknown, "the nodes' instances", what, "ask again")
+    let what = format!("have unknown tags, which may make Spillway ignore notices: {}", chain(error));
+    Finding::new(FindingId::TagWithoutLabel, Severity::Unknown, "the nodes' instances", what, "run the doctor again")
 }
 
 #[cfg(test)]
@@ -103,15 +102,15 @@ mod tests {
         let unowned = BTreeSet::from([NodeName::from(node), NodeName::from("n-2")]);
         let findings = findings(&[instance], &ClusterName::new("prod"), &unowned, "us-east-1");
         let command = |tag: &str| format!("aws ec2 delete-tags --region us-east-1 --resources {ID} --tags Key={tag}");
-        let told = |finding: Finding| {
+        let severity_and_nodes = |finding: Finding| {
             assert_eq!(finding.command, Some(command(pairs[0].0)));
             (finding.severity, finding.nodes.join(" "))
         };
-        findings.into_iter().map(told).collect()
+        findings.into_iter().map(severity_and_nodes).collect()
     }
 
     #[test]
-    fn a_tag_that_silences_a_node_is_a_failure_by_each_name_that_the_node_may_have() {
+    fn tag_of_another_manager_fails_for_each_form_of_node_name() {
         for tag in OWNER_TAGS {
             for node in ["ip-10-0-0-1.ec2.internal", ID, &format!("{ID}.ec2.internal")] {
                 assert_eq!(found(node, &[(tag, "x")]), [(Severity::Fail, node.to_owned())], "{tag}");
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_that_is_not_believed_is_a_warning_and_one_of_another_cluster_is_none() {
+    fn tag_in_an_auto_scaling_group_is_only_a_warning() {
         let tag = ("karpenter.sh/nodepool", "x");
         assert_eq!(found(ID, &[tag, ("aws:autoscaling:groupName", "workers")]), [(Severity::Warn, ID.to_owned())]);
         assert_eq!(found(ID, &[tag, ("eks:nodegroup-name", "blue")]), []);

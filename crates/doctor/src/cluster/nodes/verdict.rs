@@ -1,4 +1,4 @@
-//! What was seen of nodes and pods, as a check. Pure.
+//! The check of nodes and pods. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use spillway_core::drain::pod::blocker::BudgetName;
 use spillway_drainer::kube::ApiError;
 use spillway_startup::logs::chain;
 
-use super::findings::{Circumstances, finding, listed};
+use super::findings::{Circumstances, finding, first_names};
 use super::fleet::{Fleet, NodeName};
 use super::rehearsal::{Rehearsal, Unanswered};
 use super::survey::Survey;
@@ -17,7 +17,7 @@ const NODES: usize = 50;
 
 #[derive(Debug)]
 pub(super) struct Pods {
-    pub(super) seen: Result<(), ApiError>,
+    pub(super) listed: Result<(), ApiError>,
     pub(super) rehearsal: Rehearsal,
 }
 
@@ -25,34 +25,34 @@ pub(super) fn check(
     fleet: &Fleet,
     survey: &Survey<'_>,
     circumstances: Circumstances<'_>,
-    Pods { seen, rehearsal }: &Pods,
+    Pods { listed, rehearsal }: &Pods,
     tagged: Vec<Finding>,
 ) -> Check {
     let held_up = survey.held_up.iter();
     let mut findings: Vec<_> = held_up.map(|(cause, held_up)| finding(cause, held_up, circumstances)).collect();
     findings.extend(tagged);
-    if let Err(error) = seen {
-        let what = format!("not all pods could be looked at, so that there may be more: {}", chain(&error));
-        let to_do = "ask again, for this cluster alone: detail.cluster of the event";
+    if let Err(error) = listed {
+        let what = format!("could not all be listed, so that there may be more findings: {}", chain(&error));
+        let to_do = "run the doctor for this cluster alone: tools/spillway doctor CLUSTER";
         findings.push(Finding::new(FindingId::NotAllPodsListed, Severity::Unknown, "pods", what, to_do));
     }
-    if let Rehearsal::Held { unanswered, .. } = rehearsal {
-        findings.extend(budgets_not_asked(unanswered));
+    if let Rehearsal::Made { unanswered, .. } = rehearsal {
+        findings.extend(budgets_unknown(unanswered));
     }
     let nodes = nodes(survey);
-    let names = listed(nodes.keys().map(AsRef::as_ref), nodes.len());
+    let names = first_names(nodes.keys().map(AsRef::as_ref), nodes.len());
     let drained = match (nodes.len(), rehearsal) {
         _ if fleet.ours.is_empty() => String::new(),
-        (0, _) if seen.is_err() => "; not all of their pods could be looked at".to_owned(),
-        (0, Rehearsal::LeftOut) => "; none of them could be drained without the right to evict pods".to_owned(),
-        (0, Rehearsal::Held { unanswered, .. }) if !unanswered.is_empty() => {
-            "; not all of their pods could be asked for".to_owned()
+        (0, _) if listed.is_err() => "; not all of their pods could be listed".to_owned(),
+        (0, Rehearsal::Skipped) => "; none of them could be drained without the right to evict pods".to_owned(),
+        (0, Rehearsal::Made { unanswered, .. }) if !unanswered.is_empty() => {
+            "; the eviction of some pods could not be rehearsed".to_owned()
         }
-        (0, Rehearsal::Held { left_out: 0, .. }) => {
+        (0, Rehearsal::Made { left_out: 0, .. }) => {
             "; each of them could be drained in two minutes right now".to_owned()
         }
-        (0, Rehearsal::Held { left_out, .. }) => format!(
-            "; each of them could be drained in two minutes right now, by what lists show: of {left_out} budgets no pod was asked for"
+        (0, Rehearsal::Made { left_out, .. }) => format!(
+            "; each of them could be drained in two minutes right now, with {left_out} budgets that were not rehearsed"
         ),
         (held_up, _) => format!("; {held_up} of them could not be drained in two minutes right now: {names}"),
     };
@@ -71,19 +71,17 @@ fn nodes<'a>(survey: &'a Survey<'_>) -> BTreeMap<&'a NodeName, Vec<String>> {
     nodes
 }
 
-/// One finding for all budgets about which nobody answered: the next time the API server may answer for all.
-fn budgets_not_asked(unanswered: &[Unanswered]) -> Option<Finding> {
+/// Returns one finding for all budgets without an answer, because a busy API server is one cause.
+fn budgets_unknown(unanswered: &[Unanswered]) -> Option<Finding> {
     let [Unanswered { why: first, .. }, ..] = unanswered else { return None };
     let count = unanswered.len();
     let names: Vec<_> = unanswered
         .iter()
         .map(|Unanswered { budget: BudgetName { namespace, name }, .. }| format!("{namespace}/{name}"))
         .collect();
-    let what = format!(
-        "nobody said whether they allow a disruption, {}: {first}",
-        listed(names.iter().map(String::as_str), count)
-    );
-    let to_do = "ask again; if it stays so, see what the API server is busy with";
+    let names = first_names(names.iter().map(String::as_str), count);
+    let what = format!("could not be rehearsed ({names}): {first}");
+    let to_do = "run the doctor again; if the finding persists, check the load of the API server";
     let object = if count == 1 { "1 budget" } else { &format!("{count} budgets") };
     Some(Finding::new(FindingId::BudgetsUnknown, Severity::Unknown, object, what, to_do))
 }
