@@ -33,7 +33,7 @@ def pack(root: Path, built: Built, version: str, changes: str, into: Path) -> Pa
     if missing:
         raise ReleaseError(f"no binaries for {' and '.join(missing)}: a release needs {' and '.join(ARCHITECTURES)}")
 
-    written = (root / "template.yaml").read_text()
+    written = (root / "template.yaml").read_text().replace("OWNER/spillway", repository(root))
     binaries = template.binaries(written)
     for architecture in ARCHITECTURES:
         for function in binaries:

@@ -33,7 +33,7 @@ class WhatItHolds(unittest.TestCase):
         cls.files = files(cls.archive)
 
     def test_pages_name_the_workspaces_repository(self) -> None:
-        pages = ("README.md", "docs/install.md", "docs/contributing/releasing.md")
+        pages = ("README.md", "docs/install.md", "docs/contributing/releasing.md", "template.yaml", "template-plain.json")
         with patch("release_bundle.bundle.repository", return_value="somebody/a-fork"):
             forked = files(packed(Path(self.enterContext(tempfile.TemporaryDirectory()))))
         for page in pages:

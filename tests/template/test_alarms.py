@@ -1,6 +1,7 @@
 """The alarms of template.yaml: whom they notify, what they take missing data for, and what their metrics cost."""
 
 import json
+import re
 import unittest
 from typing import Any
 
@@ -23,6 +24,14 @@ class TheAlarms(unittest.TestCase):
             with self.subTest(alarm=name):
                 self.assertEqual(alarm["AlarmActions"]["Fn::If"][1], [{"Ref": "AlarmTopicArn"}])
                 self.assertEqual(alarm["OKActions"], alarm["AlarmActions"])
+
+    def test_each_description_links_a_section_of_the_runbook(self) -> None:
+        for name, alarm in ALARMS.items():
+            with self.subTest(alarm=name):
+                link = re.search(r"https://github.com/OWNER/spillway/blob/main/docs/(\S+)#(\S+)$", alarm["AlarmDescription"]["Fn::Sub"])
+                assert link, "no link"
+                headings = re.findall(r"^#+ (.*)$", (ROOT / "docs" / link[1]).read_text(), re.MULTILINE)
+                self.assertIn(link[2], [heading.lower().replace(" ", "-") for heading in headings])
 
     def test_each_cause_alone_rings_the_alarm_of_drains(self) -> None:
         total, *causes = properties("DrainsAlarm")["Metrics"]

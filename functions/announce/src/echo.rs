@@ -49,13 +49,13 @@ impl<'a> RequestSecrets<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire;
+    use crate::test_support;
 
     const URL: &str = "https://hooks.example/services/T1/secret-of-the-channel?thread=7&token=secret-token";
 
     fn redacted(answer: &str) -> String {
         let headers = r#"{"Content-Type": "application/json", "Authorization": "Bearer secret-of-ours"}"#;
-        let document = wire::document(URL, headers, None);
+        let document = test_support::document(URL, headers, None);
         let secrets = RequestSecrets::of(URL, &document.headers);
         secrets.redact(&answer.as_bytes()[..answer.len().min(secrets.max_bytes_to_read())])
     }

@@ -39,7 +39,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::samples::{self, begun, ended, lossy};
+    use crate::samples::{begun, ended, lossy};
+    use crate::test_support;
 
     fn rendered(template: &str, message: &Message<'_>) -> String {
         Form::Template(Template::parse(template).expect("a template")).body(message)
@@ -48,8 +49,9 @@ mod tests {
     #[test]
     fn text_format_has_one_member_and_fits_into_google_chat() {
         let events: Vec<_> = (0..100).map(lossy).collect();
-        let body: Value = serde_json::from_str(&Form::Text.body(&samples::message(&events.iter().collect::<Vec<_>>())))
-            .expect("JSON");
+        let body: Value =
+            serde_json::from_str(&Form::Text.body(&test_support::message(&events.iter().collect::<Vec<_>>())))
+                .expect("JSON");
         let members: Vec<_> = body.as_object().expect("an object").keys().collect();
         assert_eq!(members, ["text"]);
         let text = body["text"].as_str().expect("a text");
@@ -59,14 +61,14 @@ mod tests {
     #[test]
     fn nths_default_template_renders_like_nth() {
         let nths = r#"{"text":"[NTH][Instance Interruption] EventID: {{ .EventID }} - Kind: {{ .Kind }} - Instance: {{ .InstanceID }} - Node: {{ .NodeName }} - Description: {{ .Description }} - Start Time: {{ .StartTime }}"}"#;
-        insta::assert_snapshot!(rendered(nths, &samples::message(&[&begun(1)])));
+        insta::assert_snapshot!(rendered(nths, &test_support::message(&[&begun(1)])));
     }
 
     #[test]
     fn template_of_an_nth_user_renders_json() {
         let users = r#"{"channel": "{{ .NodeLabels.team | default "ops" }}", "text": "{{ if eq .Kind "SPOT_ITN" }}:zap:{{ else }}:gear:{{ end }} *{{ .Kind | replace "_" " " | title }}* of `{{ .NodeName }}` ({{ .InstanceID }}, {{ .InstanceType }}, {{ .AvailabilityZone }}) in {{ upper .Region }}/{{ .AccountId }}{{ with .AutoScalingGroupName }}, group {{ . }}{{ end }}\n{{ .Description | trunc 60 }}\n{{ printf "%d pods: " (len .Pods) }}{{ range $i, $pod := .Pods }}{{ if $i }}, {{ end }}{{ $pod }}{{ end }}{{- /* no more */ -}}"}"#;
         let (one, two) = (ended(1, "drained"), ended(2, "failed"));
-        for message in [samples::message(&[&one]), samples::message(&[&one, &two])] {
+        for message in [test_support::message(&[&one]), test_support::message(&[&one, &two])] {
             let body: Value = serde_json::from_str(&rendered(users, &message)).expect("JSON");
             insta::assert_json_snapshot!(body);
         }
@@ -77,23 +79,23 @@ mod tests {
         let template = r#"{{ if not .EndTime.IsZero }}ends at {{ .EndTime.Format "15:04" }}{{ else }}waits{{ end }}"#;
         let (spot, mut hook) = (begun(1), begun(2));
         hook.receipt.notice.deadline = None;
-        assert_eq!(rendered(template, &samples::message(&[&spot])), "ends at 03:14");
-        assert_eq!(rendered(template, &samples::message(&[&hook])), "waits");
-        assert_eq!(rendered(template, &samples::message(&[&hook, &spot])), "ends at 03:14");
+        assert_eq!(rendered(template, &test_support::message(&[&spot])), "ends at 03:14");
+        assert_eq!(rendered(template, &test_support::message(&[&hook])), "waits");
+        assert_eq!(rendered(template, &test_support::message(&[&hook, &spot])), "ends at 03:14");
     }
 
     #[test]
     fn template_ranges_over_all_notices() {
         let each = "{{ .Phase }} {{ len .Notices }}:{{ range .Notices }} {{ .NodeName }} {{ .Ending }};{{ end }}";
         assert_eq!(
-            rendered(each, &samples::message(&[&ended(1, "drained"), &ended(2, "failed")])),
+            rendered(each, &test_support::message(&[&ended(1, "drained"), &ended(2, "failed")])),
             "ended 2: ip-10-0-0-1.eu-west-1.compute.internal drained; ip-10-0-0-2.eu-west-1.compute.internal failed;"
         );
     }
 
     #[test]
     fn failing_template_sends_plain_json_with_the_error() {
-        let body = rendered("{{ .NoSuchField }}", &samples::message(&[&begun(1)]));
+        let body = rendered("{{ .NoSuchField }}", &test_support::message(&[&begun(1)]));
         let body: Value = serde_json::from_str(&body).expect("JSON");
         let why = body["template_error"].as_str().expect("a reason");
         assert!(

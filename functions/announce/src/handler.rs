@@ -110,8 +110,8 @@ mod tests {
     use crate::form::Form;
     use crate::sink::Channel;
     use crate::stored::Stored;
+    use crate::test_support::{self, Requests};
     use crate::webhook::Webhook;
-    use crate::wire::{self, Requests};
 
     const QUEUE: &str = "arn:aws:sqs:us-east-1:123456789012:messages";
 
@@ -140,8 +140,8 @@ mod tests {
 
     /// Sink with a webhook that answers with the status.
     async fn sink(status: StatusCode) -> (Sink, Requests) {
-        let (address, requests) = wire::server(move || status.into_response()).await;
-        (Sink::new(Channel::Webhook(wire::webhook(&address, "{}", None)), ""), requests)
+        let (address, requests) = test_support::server(move || status.into_response()).await;
+        (Sink::new(Channel::Webhook(test_support::webhook(&address, "{}", None)), ""), requests)
     }
 
     fn count(requests: &Requests) -> usize {
@@ -205,8 +205,8 @@ mod tests {
     async fn log_lines_name_channel_notices_and_instances() {
         let headers = r#"{"Content-Type": "application/json"}"#;
         let (good, bad) = (sink(StatusCode::OK).await.0, sink(StatusCode::SERVICE_UNAVAILABLE).await.0);
-        let (address, _) = wire::server(|| StatusCode::OK.into_response()).await;
-        let document = wire::document(&address, headers, None);
+        let (address, _) = test_support::server(|| StatusCode::OK.into_response()).await;
+        let document = test_support::document(&address, headers, None);
         let template = Form::Template(Template::parse("{{ .NoSuchField }}").expect("a template"));
         let webhook = Webhook::new(Stored::holding(Document { form: template, ..document }));
         let failing = Sink::new(Channel::Webhook(webhook), "");

@@ -147,12 +147,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::samples::{self, begun, ended, lossy};
+    use crate::samples::{begun, ended, lossy};
+    use crate::test_support;
 
     /// The message and its notices, one in each line.
     fn shown(events: &[&Event]) -> String {
-        let Plain { notices, .. } = Plain::of(&samples::message(events));
-        let message = Plain { notices: Vec::new(), ..Plain::of(&samples::message(events)) };
+        let Plain { notices, .. } = Plain::of(&test_support::message(events));
+        let message = Plain { notices: Vec::new(), ..Plain::of(&test_support::message(events)) };
         let notices = notices.iter().map(|notice| serde_json::to_string(notice).expect("plain data"));
         let lines = [serde_json::to_string(&message).expect("plain data")].into_iter().chain(notices);
         lines.collect::<Vec<_>>().join("\n")

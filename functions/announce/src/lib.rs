@@ -40,11 +40,11 @@ mod stored;
 mod storm;
 mod target;
 mod template;
+#[cfg(test)]
+mod test_support;
 mod text;
 mod topic;
 mod webhook;
-#[cfg(test)]
-mod wire;
 mod words;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};

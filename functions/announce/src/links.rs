@@ -85,7 +85,8 @@ fn insights(region: &str, log_group: &str, query: &str) -> String {
 mod tests {
     use super::*;
     use crate::event::Event;
-    use crate::samples::{lossy, message, storm};
+    use crate::samples::{lossy, storm};
+    use crate::test_support::message;
 
     fn addresses(events: &[Event]) -> Vec<String> {
         let events: Vec<&Event> = events.iter().collect();

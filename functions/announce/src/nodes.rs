@@ -132,17 +132,14 @@ mod tests {
     use super::*;
     use crate::event::{self, Phase};
     use crate::samples::{ended, ended_with, lossy};
+    use crate::test_support;
 
     /// Receipt from a test of the drain function.
     fn written() -> Event {
-        const LINE: &str = include_str!(
-            "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_receipt_of_a_drain_as_the_log_has_it.snap"
-        );
-        let line = LINE.lines().last().expect("the snapshot's last line is the receipt");
-        let event = format!(
-            r#"{{"id": "b-1", "detail-type": "Spillway Receipt", "source": "spillway", "account": "1", "detail": {line}}}"#
-        );
-        event::read(&event, "1").expect("an event of ours")
+        let receipt = test_support::written("the_receipt_of_a_drain_as_the_log_has_it");
+        let event = json!({"id": "b-1", "detail-type": "Spillway Receipt", "source": "spillway", "account": "1",
+            "detail": receipt});
+        event::read(&event.to_string(), "1").expect("an event of ours")
     }
 
     #[test]

@@ -91,6 +91,7 @@ impl Preview {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::message;
 
     #[test]
     fn every_format_renders_every_sample() {
@@ -129,7 +130,7 @@ mod tests {
     fn announcements_page_shows_a_message_unchanged() {
         let page = include_str!("../../../docs/announcements.md");
         let event = lossy(2);
-        let message_of_slack = slack::message(&crate::samples::message(&[&event]));
+        let message_of_slack = slack::message(&message(&[&event]));
         let blocks = message_of_slack["blocks"].as_array().expect("blocks");
         let slack = blocks.iter().map(shown).collect::<Vec<_>>().join("\n\n");
         assert!(page.contains(&format!("```text\n{slack}\n```")), "the page shows another message:\n{slack}");

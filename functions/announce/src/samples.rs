@@ -3,8 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::event::{self, Event};
-#[cfg(test)]
-use crate::group::{Message, messages};
 
 fn event(id: &str, detail_type: &str, detail: &Value) -> Event {
     let account = "123456789012";
@@ -33,7 +31,7 @@ pub(crate) fn begun(n: usize) -> Event {
     event(&format!("begun-{n}"), "Spillway Drain Begun", &document_of_beginning(n))
 }
 
-fn document_of_beginning(n: usize) -> Value {
+pub(crate) fn document_of_beginning(n: usize) -> Value {
     let mut detail = receipt(n);
     let node = &detail["node"].as_str().expect("a node").to_owned();
     detail["reason"] = json!(format!("node {node} is being drained for the spot interruption"));
@@ -109,46 +107,3 @@ pub(crate) fn storm() -> Vec<Event> {
 }
 
 pub(crate) const LOG_GROUP: &str = "spillway-DrainLogs-x";
-
-/// The only message about these events.
-#[cfg(test)]
-pub(crate) fn message<'a>(events: &[&'a Event]) -> Message<'a> {
-    let mut all = messages(events, LOG_GROUP);
-    assert_eq!(all.len(), 1, "one message");
-    all.remove(0)
-}
-
-/// Shortens the links of a message, whose addresses have tests of their own.
-#[cfg(test)]
-pub(crate) fn without_addresses(text: &str) -> String {
-    let is_query = |word: &str| word.contains("#logsV2:");
-    let words = text.replace(crate::links::PAGES, "PAGES");
-    let short = |word: &str| match (is_query(word), word.split_once("https://"), word.split_once('|')) {
-        (true, Some((before, _)), Some((_, after))) => format!("{before}QUERY|{after}"),
-        (true, Some((before, _)), None) => format!("{before}QUERY"),
-        _ => word.to_owned(),
-    };
-    let line = |line: &str| line.split(' ').map(short).collect::<Vec<_>>().join(" ");
-    words.split('\n').map(line).collect::<Vec<_>>().join("\n")
-}
-
-#[test]
-fn begun_sample_has_the_fields_of_the_drain_functions_event() {
-    const WRITTEN: &str = include_str!(
-        "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_event_of_a_drain_that_has_begun.snap"
-    );
-    let (_, written) = WRITTEN.split_once("\n---\n").expect("the snapshot has a head");
-    let written: Value = serde_json::from_str(written).expect("JSON");
-    let sample = document_of_beginning(1);
-
-    let fields = |event: &Value| -> std::collections::BTreeSet<String> {
-        let pods = event["pods"].as_array().expect("the pods that have to leave");
-        pods.iter().filter_map(Value::as_object).flat_map(|pod| pod.keys().cloned()).collect()
-    };
-    assert_eq!(fields(&sample), fields(&written));
-    let reason = |event: &Value| {
-        let text = |value: &Value| value.as_str().expect("a text").to_owned();
-        text(&event["reason"]).replace(&text(&event["node"]), "NODE").replace(&text(&event["notice"]["kind"]), "KIND")
-    };
-    assert_eq!(reason(&sample), reason(&written));
-}

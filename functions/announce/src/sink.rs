@@ -153,12 +153,12 @@ mod tests {
 
     use super::*;
     use crate::samples::{begun, ended, ended_with, lossy};
-    use crate::wire;
+    use crate::test_support;
 
     /// Headlines of the messages about successive batches.
     async fn headlines(batches: &[&[&Event]]) -> Vec<String> {
-        let (address, requests) = wire::server(|| StatusCode::OK.into_response()).await;
-        let sink = Sink::new(Channel::Webhook(wire::webhook(&address, "{}", None)), "");
+        let (address, requests) = test_support::server(|| StatusCode::OK.into_response()).await;
+        let sink = Sink::new(Channel::Webhook(test_support::webhook(&address, "{}", None)), "");
         for batch in batches {
             let failed = sink.deliver(batch, Instant::now() + Duration::from_secs(60)).await;
             assert!(failed.is_empty(), "{failed:#?}");
@@ -177,10 +177,10 @@ mod tests {
             2 => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
             _ => StatusCode::OK.into_response(),
         };
-        let (address, requests) = wire::server(answer).await;
+        let (address, requests) = test_support::server(answer).await;
         let template =
             Template::parse("{{ range .Notices }}{{ .NodeName }} {{ end }}{{ .Phase }}").expect("a template");
-        let sink = Sink::new(Channel::Webhook(wire::templated(&address, template)), "");
+        let sink = Sink::new(Channel::Webhook(test_support::templated(&address, template)), "");
         let events = [begun(1), begun(2), begun(3)];
         let all: Vec<&Event> = events.iter().collect();
         let end = || Instant::now() + Duration::from_secs(60);

@@ -131,14 +131,15 @@ mod tests {
     use super::*;
     use crate::event::Event;
     use crate::samples::{self, begun, blocked, ended, lossy, unblocked};
+    use crate::test_support;
 
     /// Text of the notification and the blocks, one in each line.
     fn shown(events: &[Event]) -> String {
         let events: Vec<&Event> = events.iter().collect();
-        let message = message(&samples::message(&events));
+        let message = message(&test_support::message(&events));
         let blocks = message["blocks"].as_array().expect("blocks").iter().map(Value::to_string);
         let lines = [message["text"].to_string()].into_iter().chain(blocks);
-        samples::without_addresses(&lines.collect::<Vec<_>>().join("\n"))
+        test_support::without_addresses(&lines.collect::<Vec<_>>().join("\n"))
     }
 
     #[test]
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn one_node_is_named_once() {
         for event in [begun(1), blocked(1), unblocked(1), ended(1, "drained"), lossy(1)] {
-            let message = message(&samples::message(&[&event]));
+            let message = message(&test_support::message(&[&event]));
             let blocks = message["blocks"].to_string();
             assert_eq!(blocks.matches("ip-10-0-0-1").count(), 1, "{blocks}");
         }
@@ -187,7 +188,7 @@ mod tests {
             (ended(1, "failed"), "🔴"),
             (samples::ended_with(1, "drained", &lost), "🔴"),
         ] {
-            let message = message(&samples::message(&[&event]));
+            let message = message(&test_support::message(&[&event]));
             let header = message["blocks"][0]["text"]["text"].as_str().expect("a text");
             assert!(header.starts_with(symbol), "{header} for {:?}", event.receipt.ending);
         }
@@ -218,7 +219,7 @@ mod tests {
                 })
                 .collect();
             let events: Vec<&Event> = events.iter().collect();
-            let message = message(&samples::message(&events));
+            let message = message(&test_support::message(&events));
             let blocks = message["blocks"].as_array().expect("blocks");
             assert!((8..=50).contains(&blocks.len()), "{} blocks", blocks.len());
             for block in blocks {

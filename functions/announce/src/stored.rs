@@ -15,7 +15,7 @@ use crate::settings::StoredName;
 use crate::target::Target;
 
 #[cfg(test)]
-use crate::wire;
+use crate::test_support;
 
 /// Longest use of a cached document: a changed document has an effect within five minutes.
 const FRESH: Duration = Duration::from_mins(5);
@@ -109,7 +109,7 @@ impl Stored {
         let target = Arc::new(Target::new(document).expect("a client"));
         let cached = Cached { text: SecretString::default(), target, at: Instant::now() };
         let name = StoredName::Parameter("/spillway/webhook".to_owned());
-        Self { name, aws: wire::no_aws(), cached: Mutex::new(Some(cached)) }
+        Self { name, aws: test_support::no_aws(), cached: Mutex::new(Some(cached)) }
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
 
     #[tokio::test]
     async fn error_names_the_document_without_its_secrets() {
-        let stored = Stored::new(StoredName::Parameter("/spillway/webhook".to_owned()), wire::no_aws());
+        let stored = Stored::new(StoredName::Parameter("/spillway/webhook".to_owned()), test_support::no_aws());
         let error = stored.target_of(&"https://hooks.example/hush".into()).expect_err("no document").to_string();
         assert!(
             error.starts_with("the webhook's document /spillway/webhook is not a JSON object; expected "),

@@ -65,7 +65,8 @@ fn zone_text(phase: Phase, nodes: &[&Node<'_>]) -> String {
 mod tests {
     use super::*;
     use crate::event::Event;
-    use crate::samples::{begun, message, storm};
+    use crate::samples::{begun, storm};
+    use crate::test_support::message;
 
     fn shown(events: &[Event]) -> Vec<String> {
         let events: Vec<&Event> = events.iter().collect();

@@ -195,27 +195,23 @@ mod tests {
     use spillway_receipt::Pod;
 
     use super::*;
-    use crate::samples::{self, begun, ended, ended_with, lossy};
+    use crate::samples::{begun, ended, ended_with, lossy};
+    use crate::test_support;
 
     /// The fields, one in each line.
     fn shown(events: &[&Event]) -> String {
-        let fields = fields(&samples::message(events));
+        let fields = fields(&test_support::message(events));
         let fields = fields.as_object().expect("fields").iter().filter(|(name, _)| *name != "Notices");
         fields.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n")
-    }
-
-    #[test]
-    fn begun_drain() {
-        insta::assert_snapshot!(shown(&[&begun(1)]));
     }
 
     #[test]
     fn two_ended_drains_are_joined() {
         let (drained, lossy) = (ended(1, "drained"), lossy(2));
         insta::assert_snapshot!(shown(&[&drained, &lossy]));
-        let both = fields(&samples::message(&[&drained, &lossy]));
+        let both = fields(&test_support::message(&[&drained, &lossy]));
         for (event, notice) in [&drained, &lossy].iter().zip(both["Notices"].as_array().expect("notices")) {
-            let alone = fields(&samples::message(&[event]));
+            let alone = fields(&test_support::message(&[event]));
             assert_eq!(&alone["Notices"][0], notice);
             for (name, value) in notice.as_object().expect("fields") {
                 assert_eq!(&alone[name], value, "{name}");
@@ -225,7 +221,7 @@ mod tests {
 
     #[test]
     fn every_field_of_nth_exists() {
-        let fields = fields(&samples::message(&[&begun(1)]));
+        let fields = fields(&test_support::message(&[&begun(1)]));
         for name in "EventID Kind Monitor Description State AutoScalingGroupName NodeName NodeLabels Pods InstanceID \
                      ProviderID InstanceType IsManaged StartTime EndTime NodeProcessed InProgress AccountId \
                      InstanceLifeCycle PublicHostname PublicIP LocalHostname LocalIP AvailabilityZone Region"
@@ -240,9 +236,11 @@ mod tests {
         let (early, mut late) = (begun(1), begun(2));
         late.receipt.notice.time = Some("2026-11-21T03:12:09Z".parse().expect("a time"));
         late.receipt.notice.deadline = None;
-        let fields = fields(&samples::message(&[&late, &early]));
+        let fields = fields(&test_support::message(&[&late, &early]));
         assert_eq!(fields["StartTime"], "2026-11-21 03:12:00 +0000 UTC");
         assert_eq!(fields["EndTime"], "2026-11-21 03:14:00 +0000 UTC");
+        assert_eq!((&fields["InProgress"], &fields["NodeProcessed"]), (&json!(true), &json!(false)));
+        assert_eq!((&fields["Phase"], &fields["Ending"]), (&json!("begun"), &json!("")));
     }
 
     #[test]
@@ -250,7 +248,7 @@ mod tests {
         let (spot, mut shutting_down) = (lossy(1), lossy(1));
         shutting_down.id = "ended-2".to_owned();
         shutting_down.receipt.request_id = "r-2".to_owned();
-        let fields = fields(&samples::message(&[&spot, &shutting_down]));
+        let fields = fields(&test_support::message(&[&spot, &shutting_down]));
         let length = |name: &str| fields[name].as_array().map(Vec::len);
         assert_eq!((length("Notices"), length("Pods"), length("Lost")), (Some(2), Some(7), Some(2)));
         assert_eq!((&fields["PodsLost"], &fields["PodsClean"]), (&json!(2), &json!(1)));
@@ -267,7 +265,7 @@ mod tests {
                 ended_with(n, "failed", &json!(pods))
             })
             .collect();
-        let fields = fields(&samples::message(&events.iter().collect::<Vec<_>>()));
+        let fields = fields(&test_support::message(&events.iter().collect::<Vec<_>>()));
         let pods = fields["Pods"].as_array().expect("pods");
         assert_eq!((pods.len(), &pods[20]), (21, &json!("and 780 more")));
         assert_eq!((fields["Lost"].as_array().map(Vec::len), &fields["PodsLost"]), (Some(20), &json!(800)));
@@ -280,7 +278,7 @@ mod tests {
     fn quotes_and_control_characters_are_replaced() {
         let mut event = ended(1, "failed");
         event.receipt.reason = "a setting is \"x\", which\nis \\ none".to_owned();
-        let fields = fields(&samples::message(&[&event]));
+        let fields = fields(&test_support::message(&[&event]));
         assert_eq!(fields["Description"], "a setting is 'x', which is   none");
     }
 
@@ -330,7 +328,7 @@ mod tests {
         let template = gotemplate_json::Template::parse(&template).expect("a template");
         for event in [begun(1), lossy(2)] {
             let event = with_strange_texts(&event);
-            let fields = fields(&samples::message(&[&event, &event]));
+            let fields = fields(&test_support::message(&[&event, &event]));
             let body = template.render(&fields).expect("a message");
             let body: Value = serde_json::from_str(&body).expect("JSON");
             let names: Vec<_> = body.as_object().expect("an object").keys().collect();
@@ -352,7 +350,7 @@ mod tests {
     #[test]
     fn page_lists_every_function_and_field() {
         assert_eq!(documented("Functions", 2), gotemplate_json::functions().collect());
-        let fields = fields(&samples::message(&[&begun(1)]));
+        let fields = fields(&test_support::message(&[&begun(1)]));
         let fields: Vec<_> = fields.as_object().expect("fields").keys().map(|name| format!(".{name}")).collect();
         assert_eq!(documented("Fields", 1), fields.iter().map(String::as_str).collect());
     }

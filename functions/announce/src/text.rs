@@ -50,11 +50,12 @@ mod tests {
     use super::*;
     use crate::event::Event;
     use crate::samples::{self, blocked, ended, ended_with, lossy};
+    use crate::test_support;
 
     fn mail(events: &[Event]) -> String {
         let events: Vec<&Event> = events.iter().collect();
-        let message = samples::message(&events);
-        samples::without_addresses(&format!("Subject: {}\n\n{}", subject(&message), body(&message)))
+        let message = test_support::message(&events);
+        test_support::without_addresses(&format!("Subject: {}\n\n{}", subject(&message), body(&message)))
     }
 
     #[test]
@@ -89,6 +90,6 @@ mod tests {
             .collect();
         let mail = mail(&events);
         assert!((10_000..LIMIT).contains(&mail.len()), "{} bytes", mail.len());
-        assert!(subject(&samples::message(&[&events[0]])).len() <= SUBJECT);
+        assert!(subject(&test_support::message(&[&events[0]])).len() <= SUBJECT);
     }
 }

@@ -191,7 +191,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::samples::{begun, blocked, ended, ended_with, lossy, message, unblocked};
+    use crate::samples::{begun, blocked, ended, ended_with, lossy, unblocked};
+    use crate::test_support::message;
 
     #[test]
     fn headline_names_one_node_or_counts_several() {

@@ -11,8 +11,8 @@ use spillway_retry::Transient;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::samples::{self, begun};
-use crate::wire::{document, server, webhook};
+use crate::samples::begun;
+use crate::test_support::{document, message, server, webhook};
 
 /// Posts once to a secret path with a secret header, and checks that the error has neither.
 async fn attempt(server: &str, proxy: Option<&str>) -> Result<(), PostError> {
@@ -37,7 +37,7 @@ async fn message_is_posted_with_the_headers_of_the_document() {
     let url = format!("{address}/T1?token=secret");
     let headers = r#"{"Content-type": "application/json", "X-Team": "shop"}"#;
     let end = Instant::now() + Duration::from_secs(60);
-    webhook(&url, headers, None).send(&samples::message(&[&begun(1)]), end).await.expect("accepted");
+    webhook(&url, headers, None).send(&message(&[&begun(1)]), end).await.expect("accepted");
     let requests = requests.lock().expect("unpoisoned");
     let [(request, headers, body)] = requests.as_slice() else { panic!("{} requests", requests.len()) };
     assert_eq!(request, "POST /T1?token=secret");

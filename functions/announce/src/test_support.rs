@@ -1,4 +1,4 @@
-//! For tests: an HTTP server and webhooks for it.
+//! For tests: an HTTP server, webhooks for it, and sample messages.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,11 @@ use spillway_aws_call::Caller;
 use tokio::net::TcpListener;
 
 use crate::document::Document;
+use crate::event::Event;
 use crate::form::Form;
+use crate::group::{Message, messages};
+use crate::links::PAGES;
+use crate::samples::LOG_GROUP;
 use crate::stored::Stored;
 use crate::webhook::Webhook;
 
@@ -68,4 +72,32 @@ pub(crate) fn no_aws() -> Caller {
     let http = http_client_fn(|_, _| unreachable!("AWS is called"));
     let aws = SdkConfig::builder().region(Region::new("eu-west-1")).credentials_provider(credentials).http_client(http);
     Caller::new(&aws.build()).expect("a configuration")
+}
+
+/// The only message about these events.
+pub(crate) fn message<'a>(events: &[&'a Event]) -> Message<'a> {
+    let mut all = messages(events, LOG_GROUP);
+    assert_eq!(all.len(), 1, "one message");
+    all.remove(0)
+}
+
+/// Shortens the links of a message, whose addresses have tests of their own.
+pub(crate) fn without_addresses(text: &str) -> String {
+    let is_query = |word: &str| word.contains("#logsV2:");
+    let words = text.replace(PAGES, "PAGES");
+    let short = |word: &str| match (is_query(word), word.split_once("https://"), word.split_once('|')) {
+        (true, Some((before, _)), Some((_, after))) => format!("{before}QUERY|{after}"),
+        (true, Some((before, _)), None) => format!("{before}QUERY"),
+        _ => word.to_owned(),
+    };
+    let line = |line: &str| line.split(' ').map(short).collect::<Vec<_>>().join(" ");
+    words.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Document in a snapshot of the drain function's tests.
+pub(crate) fn written(test: &str) -> Value {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/drainer/src/publish/snapshots");
+    let file = format!("{folder}/spillway_drainer__publish__tests__{test}.snap");
+    let snapshot = std::fs::read_to_string(file).expect("a snapshot");
+    serde_json::from_str(snapshot.split_once("\n---\n").expect("a head").1).expect("JSON")
 }
