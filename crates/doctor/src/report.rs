@@ -312,4 +312,4 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -12,25 +12,17 @@ use crate::group::{Message, messages};
 use crate::samples::{LOG_GROUP, begun, blocked, ended, lossy, storm, unblocked};
 use crate::{slack, template, text};
 
-/// Format of a preview.
+/// Preview of a webhook's format, or of the e-mails of a topic.
 #[derive(Debug)]
-pub enum Preview {
-    Webhook(WebhookForm),
-    /// E-mail of a topic.
-    Text,
-}
-
-/// Format of a webhook.
-#[derive(Debug)]
-pub struct WebhookForm(Form);
+pub struct Preview(Option<Form>);
 
 impl Preview {
     /// Format with a name.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
-            "slack" => Ok(Self::Webhook(WebhookForm(Form::Slack))),
-            "json" => Ok(Self::Webhook(WebhookForm(Form::Json))),
-            "text" => Ok(Self::Text),
+            "slack" => Ok(Self(Some(Form::Slack))),
+            "json" => Ok(Self(Some(Form::Json))),
+            "text" => Ok(Self(None)),
             _ => Err(format!("unknown format {name:?}: expected slack, json or text")),
         }
     }
@@ -38,13 +30,13 @@ impl Preview {
     /// Go template.
     pub fn of_template(text: &str) -> Result<Self, String> {
         let template = Template::parse(text).map_err(|error| format!("the template does not parse, at {error}"))?;
-        Ok(Self::Webhook(WebhookForm(Form::Template(template))))
+        Ok(Self(Some(Form::Template(template))))
     }
 
     /// Format of a webhook's document.
     pub fn of_document(text: &str) -> Result<Self, String> {
         let document = Document::parse(text).map_err(|error| format!("the document {error}"))?;
-        Ok(Self::Webhook(WebhookForm(document.form)))
+        Ok(Self(Some(document.form)))
     }
 
     /// Renders the samples, each under a title.
@@ -73,17 +65,16 @@ impl Preview {
     }
 
     fn body(&self, message: &Message<'_>) -> Result<String, String> {
-        let pretty = |value: &Value| format!("{value:#}");
-        match self {
-            Self::Webhook(WebhookForm(Form::Slack)) => Ok(pretty(&slack::message(message))),
-            Self::Webhook(WebhookForm(form @ (Form::Json | Form::Text))) => Ok(form.body(message)),
-            Self::Webhook(WebhookForm(Form::Template(written))) => {
+        match &self.0 {
+            Some(Form::Slack) => Ok(format!("{:#}", slack::message(message))),
+            Some(form @ (Form::Json | Form::Text)) => Ok(form.body(message)),
+            Some(Form::Template(written)) => {
                 let failed = |error| format!("the template fails at {error}");
                 let body = written.render(&template::fields(message)).map_err(failed)?;
                 let is_json = serde_json::from_str::<Value>(&body).is_ok();
                 Ok(if is_json { body } else { format!("{body}\n(not JSON: Slack and other chats refuse this body)") })
             }
-            Self::Text => Ok(format!("Subject: {}\n\n{}", text::subject(message), text::body(message))),
+            None => Ok(format!("Subject: {}\n\n{}", text::subject(message), text::body(message))),
         }
     }
 }

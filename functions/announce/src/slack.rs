@@ -130,7 +130,7 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::event::Event;
-    use crate::samples::{self, begun, blocked, ended, lossy, unblocked};
+    use crate::samples::{begun, blocked, ended, ended_with, lossy, unblocked};
     use crate::test_support;
 
     /// Text of the notification and the blocks, one in each line.
@@ -150,11 +150,6 @@ mod tests {
     #[test]
     fn failed_drain_lists_lost_pods() {
         insta::assert_snapshot!(shown(&[lossy(1)]));
-    }
-
-    #[test]
-    fn storm_counts_zones() {
-        insta::assert_snapshot!(shown(&samples::storm()));
     }
 
     #[test]
@@ -186,7 +181,7 @@ mod tests {
             (unblocked(1), "⏳"),
             (ended(1, "drained"), "🟢"),
             (ended(1, "failed"), "🔴"),
-            (samples::ended_with(1, "drained", &lost), "🔴"),
+            (ended_with(1, "drained", &lost), "🔴"),
         ] {
             let message = message(&test_support::message(&[&event]));
             let header = message["blocks"][0]["text"]["text"].as_str().expect("a text");

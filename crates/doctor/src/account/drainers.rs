@@ -208,16 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn karpenters_queue_is_found_only_with_nodeclaim() {
+    fn karpenters_queue_and_rebalance_are_found_with_nodeclaim() {
         let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
         let karpenters = [Rule { targets, ..spot(QUEUE) }];
         assert_eq!(found(&karpenters, &[]), []);
         let both = found(&karpenters, &[("SPILLWAY_KARPENTER", "nodeclaim")]);
         assert_eq!(both, [(FindingId::KarpenterQueue, Severity::Warn)]);
-    }
-
-    #[test]
-    fn rebalance_with_nodeclaim_is_a_loop() {
         let both = [("SPILLWAY_KARPENTER", "nodeclaim"), ("SPILLWAY_DRAIN_ON", "rebalance")];
         let found = |variables: &[(&str, &str)]| found_beside(Karpenter::HasNodes, &[], variables);
         assert_eq!(found(&both), [(FindingId::RebalanceLoop, Severity::Warn)]);

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_mapping_is_a_failure_with_a_delete_command() {
+    async fn mappings_are_failures_with_a_delete_command() {
         let check = check_of(200, json!({"EventSourceMappings": []})).await;
         assert_eq!((check.status, check.findings), (CheckStatus::Ok, Vec::new()));
         let queue = "arn:aws:sqs:us-east-1:999999999999:theirs";
@@ -79,10 +79,6 @@ mod tests {
         assert!(check.status == CheckStatus::Fail && check.findings[0].what.contains(queue), "{check:#?}");
         let command = check.findings[0].command.as_deref();
         assert_eq!(command, Some("aws lambda delete-event-source-mapping --uuid a-1 --region us-east-1"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn denied_list_is_unknown() {
         let check = check_of(403, serde_json::from_str(&json_error("AccessDeniedException")).unwrap()).await;
         assert_eq!((check.status, check.findings[0].id), (CheckStatus::Unknown, FindingId::EventSourcesUnknown));
     }

@@ -233,6 +233,7 @@ mod tests {
 
     use super::*;
     use crate::report::CheckStatus;
+    use crate::report::tests::shown;
 
     /// Rights of a manifest: group, resource, verb.
     fn granted(manifest: &str) -> Vec<[String; 3]> {
@@ -324,7 +325,7 @@ mod tests {
             with_rights(|_| false, &[GROUP]),
             with_rights(|_| false, &["others"]),
         ];
-        insta::assert_snapshot!(serde_json::to_string_pretty(&checks).unwrap());
+        insta::assert_snapshot!(checks.each_ref().map(shown).join("\n"));
     }
 
     #[tokio::test(start_paused = true)]

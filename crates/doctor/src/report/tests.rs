@@ -1,4 +1,17 @@
+use serde_json::json;
+
 use super::*;
+
+/// Check as text, with its findings.
+pub(crate) fn shown(check: &Check) -> String {
+    let finding = |finding: &Finding| {
+        let Finding { id, severity, object, what, to_do, command, .. } = finding;
+        let (id, command) = (json!(id), command.as_deref().unwrap_or("no command"));
+        format!("{severity:?} {}\n{object}: {what}\n-> {to_do}\n$ {command}\n", id.as_str().unwrap())
+    };
+    let findings: Vec<_> = check.findings.iter().map(finding).collect();
+    format!("{:?}: {}\n\n{}", check.status, check.what, findings.join("\n"))
+}
 
 fn found(severity: Severity) -> Check {
     Check::made(

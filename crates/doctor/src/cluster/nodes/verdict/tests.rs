@@ -10,6 +10,7 @@ use super::super::budgets::tests::budget;
 use super::super::fleet::NodeMetadata;
 use super::*;
 use crate::report::CheckStatus;
+use crate::report::tests::shown;
 
 /// Pod of a `StatefulSet` in namespace shop.
 fn pod(name: &str, app: &str, node: &str, spec: &Value) -> Pod {
@@ -25,10 +26,10 @@ fn pod(name: &str, app: &str, node: &str, spec: &Value) -> Pod {
 /// Check of a cluster with the nodes n-1 to n-7.
 fn of(statuses: &[(&str, &str, Value)], pods: &[Pod]) -> Check {
     let rehearsal = Rehearsal::Made { unanswered: Vec::new(), left_out: 0 };
-    rehearsed(statuses, pods, Pods { listed: Ok(()), rehearsal })
+    rehearsed(statuses, pods, &Pods { listed: Ok(()), rehearsal })
 }
 
-fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], results: Pods) -> Check {
+fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], results: &Pods) -> Check {
     let settings = settings(&[]);
     let (mut fleet, mut budgets) = (Fleet::new(&settings), ClusterBudgets::default());
     (1..=7).for_each(|node| fleet.add(&NodeMetadata { name: format!("n-{node}"), ..NodeMetadata::default() }));
@@ -42,24 +43,12 @@ fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], results: Pods) -> C
     }
     survey.hold_by_few_allowed();
     let hook_wait = Duration::from_secs(3600);
-    check(&fleet, &survey, Circumstances { window, budgets: &budgets, hook_wait }, &results, Vec::new())
+    check(&fleet, &survey, Circumstances { window, budgets: &budgets, hook_wait }, results, Vec::new())
 }
 
 fn status(allowed: i32, healthy: i32, desired: i32, expected: i32) -> Value {
     json!({"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": desired,
         "expectedPods": expected})
-}
-
-/// Check as text.
-fn shown(check: &Check) -> String {
-    let finding = |finding: &Finding| {
-        let Finding { id, severity, object, what, to_do, command, .. } = finding;
-        let (id, command) = (json!(id), command.as_deref().unwrap_or("no command"));
-        let id = id.as_str().unwrap();
-        format!("{severity:?} {id}\n{object}: {what}\n-> {to_do}\n$ {command}\n")
-    };
-    let findings: Vec<_> = check.findings.iter().map(finding).collect();
-    format!("{:?}: {}\n\n{}", check.status, check.what, findings.join("\n"))
 }
 
 #[test]
@@ -173,7 +162,7 @@ fn incomplete_rehearsal_is_part_of_the_verdict() {
         let budget = BudgetName { namespace: "shop".to_owned(), name: name.to_owned() };
         Unanswered { budget, why: "the API server is busy".to_owned() }
     });
-    let check = |listed, rehearsal| rehearsed(&[], &[], Pods { listed, rehearsal });
+    let check = |listed, rehearsal| rehearsed(&[], &[], &Pods { listed, rehearsal });
     let unknown = check(Ok(()), Rehearsal::Made { unanswered: unanswered.into(), left_out: 0 });
     let [finding] = unknown.findings.as_slice() else { panic!("{:?}", unknown.findings) };
     assert_eq!((finding.id, finding.object.as_str()), (FindingId::BudgetsUnknown, "2 budgets"));
