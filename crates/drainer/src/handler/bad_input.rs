@@ -137,6 +137,8 @@ fn objects() -> Vec<Row> {
         eviction().says(429, blocked),
         budgets().without("watch=true").says(200, list("PodDisruptionBudget", &[budget])).at_any_time(),
         budgets().with("watch=true").streams(&[]).perhaps(),
+        // The pod must not be gone before its second eviction.
+        call("GET /api/v1/pods").with("watch=true").says(429, "busy").perhaps(),
         evicted(),
         gone(),
     ];
