@@ -81,7 +81,7 @@ impl FindingText<'_> {
     fn allows_none_now(&self, budget: &BudgetName) -> Finding {
         let known = self.budget(budget);
         let count =
-            known.map_or_else(String::new, |budget| format!(": {}, and {} are", budget.pods, budget.pods.healthy));
+            known.map_or_else(String::new, |budget| format!(": {}, and has {}", budget.pods, budget.pods.healthy));
         let what = format!("allows no disruption now{count}. {}", self.nodes());
         let to_do = "find out why its other pods are not healthy; the budget allows a disruption again when they are";
         let to_do = format!("{to_do}{}", held_unhealthy(known));
