@@ -231,6 +231,7 @@ fn first_few(instances: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::instance_id;
 
     #[test]
     fn dry_run_of_several_instances_names_the_first_few() {
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn notice_of_a_foreign_cluster_is_uncounted() {
-        let elsewhere = || Reason::NoCluster("i-1".to_owned());
+        let elsewhere = || Reason::NoCluster(instance_id());
         assert!(Outcome::Ignored(elsewhere()).is_uncounted());
         assert!(Outcome::Uncordon(UncordonOutcome::Ignored(elsewhere())).is_uncounted());
         assert!(!Outcome::Ignored(Reason::OptedOut("n-1".to_owned())).is_uncounted());
@@ -295,7 +296,7 @@ mod tests {
         let postponed = |gives_way_to| {
             let at = |time: &str| time.parse::<Timestamp>().unwrap();
             let (starts, begins) = (Some(at("2026-12-24T03:00:00Z")), at("2026-12-24T02:04:00Z"));
-            let instance = InstanceId::parse("i-0123456789abcdef0").unwrap();
+            let instance = instance_id();
             let uncordoned = UncordonResult::GivenBack { node: "n-1".to_owned() };
             Outcome::Postponed { instance, starts, begins, gives_way_to, uncordoned }.to_string()
         };

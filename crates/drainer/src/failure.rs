@@ -200,6 +200,7 @@ impl From<Failure> for Diagnostic {
 #[cfg(test)]
 mod tests {
     use kube::core::Status;
+    use spillway_core::test_support::instance_id;
 
     use super::*;
 
@@ -250,7 +251,7 @@ mod tests {
         };
         vec![
             (Failure::Settings(wrong.wrong.unwrap()), "the settings are wrong"),
-            (Failure::Refused(Refusal::SeveralClusters { instance: instance(), clusters }), "name several clusters"),
+            (Failure::Refused(Refusal::SeveralClusters { instance: instance_id(), clusters }), "name several clusters"),
             (call("ec2:DescribeInstances", CallErrorKind::Denied), "is denied"),
             (call("ec2:DescribeInstances", CallErrorKind::Throttled), "is throttled"),
             (call("ec2:DescribeInstances", CallErrorKind::Unreachable), "got no answer"),
@@ -301,6 +302,6 @@ mod tests {
         assert!(api_server(401).is_access_denied() && api_server(403).is_access_denied());
         assert!(!api_server(503).is_access_denied() && !api_server(404).is_access_denied());
         let clusters = vec!["a".to_owned(), "b".to_owned()];
-        assert!(Failure::Refused(Refusal::SeveralClusters { instance: "i-1".to_owned(), clusters }).is_access_denied());
+        assert!(Failure::Refused(Refusal::SeveralClusters { instance: instance_id(), clusters }).is_access_denied());
     }
 }

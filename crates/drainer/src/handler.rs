@@ -191,7 +191,7 @@ async fn resolve(
             span::cluster(&cluster);
             return Ok(Ownership::Ours(Box::new(instance), cluster));
         }
-        None => return Ok(Ownership::NotOurs(Reason::NoInstance(notice.instance.to_string()))),
+        None => return Ok(Ownership::NotOurs(Reason::NoInstance(notice.instance.clone()))),
     };
     record.step(StepName::Described, invocation.clock.now());
     record.instance = Some(instance.clone());
@@ -208,7 +208,7 @@ async fn resolve(
     if let Some(tag) = &settings.managed_tag
         && !managed_tag::is_managed(autoscaling, &instance, tag, end).await?
     {
-        let (instance, tag) = (notice.instance.to_string(), tag.to_string());
+        let (instance, tag) = (notice.instance.clone(), tag.to_string());
         return Ok(Ownership::NotOurs(Reason::NoManagedTag { instance, tag }));
     }
     Ok(Ownership::Ours(Box::new(instance), cluster))
@@ -284,7 +284,7 @@ async fn run_undo_check(
 ) -> Result<Outcome, Failure> {
     span::instance(notice);
     let Some(cause) = UncordonCause::of_check(notice) else {
-        return Ok(Outcome::Ignored(Reason::NothingToUndo(notice.kind.as_str())));
+        return Ok(Outcome::Ignored(Reason::NothingToUndo(notice.kind)));
     };
     record.decision = Some(Decision::Undo);
     if context.settings.dry_run {

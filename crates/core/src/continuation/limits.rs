@@ -82,80 +82,69 @@ mod tests {
     use jiff::SignedDuration;
     use serde_json::json;
     use spillway_notice::continued::Earlier;
-    use spillway_notice::{Hook, InstanceId};
     use spillway_receipt::{Fate, PodRecord};
     use tokio::time::{Instant, sleep, sleep_until};
 
     use super::*;
     use crate::clock::Clock;
+    use crate::test_support::{self, hook, settings};
 
-    const INVOCATION: SignedDuration = SignedDuration::from_mins(15);
+    const BEGIN: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn notice(time: Timestamp, deadline: Deadline) -> Notice {
-        let hook = Hook { group: "workers".to_owned(), name: "spillway".to_owned(), token: None };
-        Notice {
-            event_id: "e-1".to_owned(),
-            kind: Kind::Terminate,
-            instance: InstanceId::parse("i-0123456789abcdef0").expect("an id"),
-            zone: None,
-            time,
-            deadline,
-            hook: (deadline == Deadline::HeldByHook).then_some(hook),
-            maintenance: None,
-        }
+    fn held(time: Timestamp) -> Notice {
+        let notice = test_support::notice(Kind::Terminate, Deadline::HeldByHook);
+        Notice { hook: Some(hook("spillway")), time, ..notice }
     }
 
-    fn settings(max_wait: Duration) -> Settings {
-        let defaults = Settings::from_variables(std::iter::empty());
-        Settings { hook_max_wait: max_wait, ..defaults }
-    }
-
-    fn waits(total: Duration) -> HookTimeouts {
-        HookTimeouts { timeout: total / 100, total }
+    /// Limits of a hook's notice, with the setting and Auto Scaling's limit in seconds.
+    fn limits(max_wait_s: u64, total_s: u64) -> Limits {
+        let total = Duration::from_secs(total_s);
+        let settings = Settings { hook_max_wait: Duration::from_secs(max_wait_s), ..settings(&[]) };
+        Limits::of(&held(BEGIN), Some(HookTimeouts { timeout: total / 100, total }), &settings)
     }
 
     fn history(earlier: usize) -> History {
+        let id = || "6f2c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned();
         let one = Earlier {
-            request_id: "6f2c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned(),
-            from: Timestamp::UNIX_EPOCH,
-            to: Timestamp::UNIX_EPOCH,
+            request_id: id(),
+            from: BEGIN,
+            to: BEGIN,
             node: Some("i-0123456789abcdef0.ap-southeast-1.compute.internal".to_owned()),
             pods: ["clean", "clamped", "forced", "stayed", "lost", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
         };
+        let pod = PodRecord::of("n".repeat(80), id(), Fate::Remaining, Duration::from_secs(3600));
         let notice = json!({"detail": "x".repeat(8_000)});
-        let grace = Duration::from_secs(3600);
-        let pod =
-            PodRecord::of("n".repeat(80), "6f2c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned(), Fate::Remaining, grace);
         History { earlier: vec![one; earlier], remaining: vec![pod; 110], ..History::of(notice) }
     }
 
+    /// Invocation of 15 minutes that begins now.
+    fn invocation(clock: Clock) -> Invocation {
+        Invocation::until(clock.now() + SignedDuration::from_mins(15), "r-1", clock)
+    }
+
     /// Invocation that is about to end.
-    async fn ending() -> (Timestamp, Invocation) {
-        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
-        let invocation = Invocation::until(Timestamp::UNIX_EPOCH + INVOCATION, "r-1", clock);
+    async fn ending() -> Invocation {
+        let invocation = invocation(Clock::starting_at(BEGIN));
         sleep_until(invocation.drains_until()).await;
-        (Timestamp::UNIX_EPOCH, invocation)
+        invocation
     }
 
     #[test]
     fn hook_is_held_until_the_setting_or_auto_scaling_ends_it() {
-        let time = Timestamp::UNIX_EPOCH;
-        let limits = |max_wait, total| {
-            let limits = Limits::of(&notice(time, Deadline::HeldByHook), Some(waits(total)), &settings(max_wait));
-            (limits.drain.as_second(), limits.retry.as_second())
-        };
-        let (hour, day) = (Duration::from_hours(1), Duration::from_hours(24));
-        assert_eq!(limits(hour, day), (3600, 86_395), "the answer may come later than the drain ends");
-        assert_eq!(limits(day, hour), (3595, 3595), "early enough for Auto Scaling to accept the answer");
+        for (max_wait_s, total_s, (drain_s, retry_s)) in [(3600, 86_400, (3600, 86_395)), (86_400, 3600, (3595, 3595))]
+        {
+            let limits = limits(max_wait_s, total_s);
+            assert_eq!((limits.drain.as_second(), limits.retry.as_second()), (drain_s, retry_s));
+        }
     }
 
     #[test]
     fn notice_without_deadline_has_a_limit_by_its_kind() {
         let limit = |kind, deadline, variables: &[(&str, &str)]| {
-            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            let settings = Settings::from_variables(variables);
-            let notice = Notice { kind, ..notice(Timestamp::UNIX_EPOCH, deadline) };
-            Limits::of(&notice, Some(waits(Duration::from_hours(2))), &settings).drain.as_second()
+            let notice = Notice { kind, deadline, ..held(BEGIN) };
+            let total = Duration::from_hours(2);
+            let timeouts = HookTimeouts { timeout: total / 100, total };
+            Limits::of(&notice, Some(timeouts), &settings(variables)).drain.as_second()
         };
         assert_eq!(limit(Kind::Rebalance, Deadline::Open, &[]), 3600);
         assert_eq!(limit(Kind::Running, Deadline::Open, &[]), 600);
@@ -168,99 +157,73 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn remaining_pods_are_continued_until_the_drain_limit() {
-        let (time, invocation) = ending().await;
-        let leave_time = |max_wait, earlier| {
-            let hook = notice(time, Deadline::HeldByHook);
-            let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
-            limits.may_continue_after(&invocation, Unfinished::Node, &history(earlier))
+        let invocation = ending().await;
+        let may_continue = |max_wait_s, earlier| {
+            limits(max_wait_s, 172_800).may_continue_after(&invocation, Unfinished::Node, &history(earlier))
         };
-        assert!(leave_time(Duration::from_secs(896), 0));
-        assert!(!leave_time(Duration::from_secs(895), 0), "the drain ended in this invocation");
-        assert!(leave_time(Duration::from_secs(896), 198));
-        assert!(!leave_time(Duration::from_secs(896), 199), "too many invocations");
+        assert!(may_continue(896, 0));
+        assert!(!may_continue(895, 0), "the drain ended in this invocation");
+        assert!(may_continue(896, 198));
+        assert!(!may_continue(896, 199), "too many invocations");
+        let deadline = Deadline::Hard(BEGIN + SignedDuration::from_secs(120));
+        let spot = Limits::of(&test_support::notice(Kind::Spot, deadline), None, &settings(&[]));
+        assert!(!spot.may_continue_after(&invocation, Unfinished::Node, &history(0)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn failed_call_is_continued_while_the_hook_waits() {
-        let (time, invocation) = ending().await;
-        let hook = notice(time, Deadline::HeldByHook);
-        let limits = Limits::of(&hook, Some(waits(Duration::from_hours(1))), &settings(Duration::from_secs(60)));
-        let leave_time = |unfinished| limits.may_continue_after(&invocation, unfinished, &history(0));
-        assert!(leave_time(Unfinished::Call));
-        assert!(!leave_time(Unfinished::Node), "the drain is over");
+        let invocation = ending().await;
+        let may_continue = |unfinished| limits(60, 3600).may_continue_after(&invocation, unfinished, &history(0));
+        assert!(may_continue(Unfinished::Call));
+        assert!(!may_continue(Unfinished::Node), "the drain is over");
     }
 
     #[tokio::test(start_paused = true)]
     async fn call_that_fails_at_the_drain_limit_is_not_continued() {
-        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
-        let invocation = Invocation::until(Timestamp::UNIX_EPOCH + INVOCATION, "r-1", clock);
-        let leave_time = |max_wait| {
-            let hook = notice(Timestamp::UNIX_EPOCH, Deadline::HeldByHook);
-            let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
-            limits.may_continue_after(&invocation, Unfinished::Call, &history(0))
-        };
+        let invocation = invocation(Clock::starting_at(BEGIN));
         sleep(Duration::from_secs(60)).await;
-        assert!(!leave_time(Duration::from_secs(60)));
-        assert!(leave_time(Duration::from_hours(1)), "the drain has time");
+        let may_continue =
+            |max_wait_s| limits(max_wait_s, 172_800).may_continue_after(&invocation, Unfinished::Call, &history(0));
+        assert!(!may_continue(60));
+        assert!(may_continue(3600), "the drain has time");
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn spot_notice_is_not_continued_after_15_minutes() {
-        let (time, invocation) = ending().await;
-        let spot = notice(time, Deadline::Hard(time + SignedDuration::from_secs(120)));
-        let limits = Limits::of(&spot, None, &settings(Duration::from_hours(1)));
-        assert!(!limits.may_continue_after(&invocation, Unfinished::Node, &history(0)));
-    }
-
-    /// Number of invocations and duration of a hook's drain that never ends, of a notice of that time.
-    async fn endless_drain(time: Timestamp, max_wait: Duration) -> (usize, Duration) {
-        never_empty(&notice(time, Deadline::HeldByHook), &settings(max_wait)).await
-    }
-
-    async fn never_empty(notice: &Notice, settings: &Settings) -> (usize, Duration) {
-        let (began, now) = (Instant::now(), Timestamp::UNIX_EPOCH);
+    /// Number of invocations and duration of a drain that never ends.
+    async fn endless_drain(limits: &Limits) -> (usize, Duration) {
+        let begin = Instant::now();
         let mut history = history(0);
         loop {
-            let clock = Clock::starting_at(now + SignedDuration::try_from(began.elapsed()).expect("it fits"));
-            let invocation = Invocation::until(clock.now() + INVOCATION, "r-1", clock);
-            let limits = Limits::of(notice, Some(waits(Duration::from_hours(48))), settings);
+            let clock = Clock::starting_at(BEGIN + SignedDuration::try_from(begin.elapsed()).expect("it fits"));
+            let invocation = invocation(clock);
             sleep_until(clock.instant(limits.drain).min(invocation.drains_until())).await;
             if !limits.may_continue_after(&invocation, Unfinished::Node, &history) {
-                return (history.earlier.len() + 1, began.elapsed());
+                return (history.earlier.len() + 1, begin.elapsed());
             }
             history = history.with(self::history(1).earlier.remove(0), None);
-            // Lambda's queue takes its time.
+            // Delay of Lambda's queue.
             sleep(Duration::from_secs(2)).await;
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn drain_of_48_hours_takes_193_invocations() {
-        let longest = Duration::from_hours(48);
-        let in_time = Duration::from_secs(48 * 3600 - 5);
-        assert_eq!(endless_drain(Timestamp::UNIX_EPOCH, longest).await, (193, in_time));
-        let hour = Duration::from_hours(1);
-        assert_eq!(endless_drain(Timestamp::UNIX_EPOCH, hour).await, (5, hour));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn drain_with_the_longest_lead_ends_when_maintenance_starts() {
-        let lead = |seconds: &str| {
-            let variable = ("SPILLWAY_MAINTENANCE_LEAD_S".to_owned(), seconds.to_owned());
-            Settings::from_variables(std::iter::once(variable))
-        };
+    async fn longest_drains_take_193_invocations() {
+        for (max_wait_s, invocations, seconds) in [(172_800, 193, 172_795), (3600, 5, 3600)] {
+            let drain = endless_drain(&limits(max_wait_s, 172_800)).await;
+            assert_eq!(drain, (invocations, Duration::from_secs(seconds)));
+        }
+        let lead = |seconds: &str| settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", seconds)]);
         assert!(lead("172801").wrong.is_some());
-        let settings = lead("172800");
-        let longest = settings.maintenance_lead;
-        let starts = Timestamp::UNIX_EPOCH.saturating_add(longest).expect("a time of these days");
-        let notice = Notice { kind: Kind::Maintenance, ..notice(Timestamp::UNIX_EPOCH, Deadline::Hard(starts)) };
-        assert_eq!(never_empty(&notice, &settings).await, (193, longest));
+        let longest = lead("172800").maintenance_lead;
+        let starts = BEGIN.saturating_add(longest).expect("a time of these days");
+        let notice = test_support::notice(Kind::Maintenance, Deadline::Hard(starts));
+        assert_eq!(endless_drain(&Limits::of(&notice, None, &lead("172800"))).await, (193, longest));
     }
 
     #[tokio::test(start_paused = true)]
     async fn notice_from_the_future_ends_after_200_invocations() {
-        let (invocations, _) = endless_drain(Timestamp::MAX, Duration::from_hours(1)).await;
-        assert_eq!(invocations, 200);
+        let timeouts = HookTimeouts { timeout: Duration::from_secs(60), total: Duration::from_hours(1) };
+        let limits = Limits::of(&held(Timestamp::MAX), Some(timeouts), &settings(&[]));
+        assert_eq!(endless_drain(&limits).await.0, 200);
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub(super) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> O
     }
     let is_going = matches!(notice.kind, Kind::Stopping | Kind::ShuttingDown);
     match notice.deadline {
-        _ if is_going && !is_fresh(notice, now) => Some(Reason::RunsAgain(instance.id.to_string())),
-        Deadline::Hard(at) if GONE_AFTER < now.duration_since(at) => Some(Reason::StillRuns(instance.id.to_string())),
+        _ if is_going && !is_fresh(notice, now) => Some(Reason::RunsAgain(instance.id.clone())),
+        Deadline::Hard(at) if GONE_AFTER < now.duration_since(at) => Some(Reason::StillRuns(instance.id.clone())),
         _ => None,
     }
 }

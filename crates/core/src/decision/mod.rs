@@ -20,7 +20,7 @@ use crate::instance::{Instance, ManagedBy, Membership, membership};
 pub use behind::is_behind;
 use behind::{is_fresh, is_over};
 pub use plausible::{hook_of_another_group, implausible};
-pub use reason::{Reason, Refusal};
+pub use reason::{Exemption, Reason, Refusal};
 pub use switch::{Switch, switch_of};
 pub use times::{
     REBALANCE_WINDOW, begins, expects_claim, first_check, next_check, next_look, next_turn, pace_ends, planned_start,
@@ -114,10 +114,10 @@ pub fn cluster_of(instance: &Instance, settings: &Settings) -> ClusterOwnership 
                 ClusterOwnership::NotOurs(Reason::NotOurCluster(cluster))
             }
         }
-        Membership::NoCluster => ClusterOwnership::NotOurs(Reason::NoCluster(instance.id.to_string())),
+        Membership::NoCluster => ClusterOwnership::NotOurs(Reason::NoCluster(instance.id.clone())),
         Membership::Several(clusters) => {
             let is_ours = |cluster: &&String| settings.clusters.is_empty() || settings.clusters.contains(cluster);
-            let instance = instance.id.to_string();
+            let instance = instance.id.clone();
             match clusters.iter().filter(is_ours).collect::<Vec<_>>()[..] {
                 [] => ClusterOwnership::NotOurs(Reason::NotOurClusters { instance, clusters }),
                 [one] => ClusterOwnership::Ours(ClusterName::new(one)),
@@ -154,24 +154,24 @@ pub fn decide(
 /// The table of decisions.
 pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
     let decision = decision_for(kind, settings);
+    let exempt = |exemption| Decision::Ignore(Reason::ManagedBy { owner, exemption });
     match owner {
         _ if matches!(decision, Decision::Ignore(Reason::SwitchedOff(_))) => decision,
         ManagedBy::SelfManaged => decision,
         ManagedBy::ManagedNodeGroup => match settings.managed_node_groups {
-            ManagedNodeGroups::Leave => Decision::Ignore(Reason::ManagedNodeGroup),
-            ManagedNodeGroups::Gaps if eks_drains_for(kind) => Decision::Ignore(Reason::ManagedNodeGroupDrainsItself),
+            ManagedNodeGroups::Leave => exempt(Exemption::SwitchedOff),
+            ManagedNodeGroups::Gaps if eks_drains_for(kind) => exempt(Exemption::DrainsItself),
             ManagedNodeGroups::Gaps | ManagedNodeGroups::Drain => decision,
         },
         ManagedBy::Karpenter => match (settings.karpenter, decision) {
             (KarpenterNodes::NodeClaim, Decision::Drain) if !is_of_group(kind) => Decision::NodeClaim,
             // The schedule is deleted; Karpenter's nodes have no marks of ours.
             (KarpenterNodes::NodeClaim, Decision::Undo) if kind == Kind::MaintenanceOver => Decision::Undo,
-            (_, _) if is_of_group(kind) => Decision::Ignore(Reason::KarpenterHasNoGroup),
-            (_, _) => Decision::Ignore(Reason::Karpenter),
+            (_, _) if is_of_group(kind) => exempt(Exemption::NoGroup),
+            (_, _) => exempt(Exemption::DrainsItself),
         },
-        ManagedBy::AutoMode => Decision::Ignore(Reason::AutoMode),
-        ManagedBy::Fargate => Decision::Ignore(Reason::Fargate),
-        ManagedBy::Hybrid => Decision::Ignore(Reason::Hybrid),
+        ManagedBy::AutoMode | ManagedBy::Fargate => exempt(Exemption::DrainsItself),
+        ManagedBy::Hybrid => exempt(Exemption::NoInstance),
     }
 }
 

@@ -51,7 +51,7 @@ pub fn hook_of_another_group(notice: &Notice, instance: &Instance) -> Option<Rea
         None if matches!(notice.kind, Kind::Launch | Kind::LaunchIntoWarmPool) => return None,
         own => own.unwrap_or("none").to_owned(),
     };
-    Some(Reason::AnotherGroup { instance: instance.id.to_string(), named: named.clone(), own })
+    Some(Reason::AnotherGroup { instance: instance.id.clone(), named: named.clone(), own })
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
     fn notice_from_the_future_is_refused() {
         for kind in Kind::ALL {
             assert_eq!(refused(kind, "2026-11-21T12:05:00Z"), None, "{kind:?}");
-            let why = "the notice is dated 2026-11-21T12:05:01Z, ahead of the function's clock: AWS has not sent it";
+            let why = "the notice is dated 2026-11-21T12:05:01Z, ahead of the function's clock: AWS did not send it";
             assert_eq!(refused(kind, "2026-11-21T12:05:01Z").as_deref(), Some(why), "{kind:?}");
         }
     }
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn notice_older_than_its_queue_or_hook_is_refused() {
         assert_eq!(refused(Kind::Spot, "2026-11-21T10:00:00Z"), None);
-        let why = "the notice is dated 2026-11-21T09:59:59Z, and AWS brings none of this kind so late: somebody has sent it again";
+        let why = "the notice is dated 2026-11-21T09:59:59Z, too long ago for its kind: AWS did not send it now";
         assert_eq!(refused(Kind::Spot, "2026-11-21T09:59:59Z").as_deref(), Some(why));
         assert_eq!(refused(Kind::Terminate, "2026-11-19T12:00:00Z"), None);
         assert!(refused(Kind::Terminate, "2026-11-19T11:59:59Z").is_some());

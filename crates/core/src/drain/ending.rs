@@ -14,7 +14,7 @@ const BACKLOG: Duration = Duration::from_secs(15);
 
 /// End of a drain and its time.
 #[derive(Debug)]
-pub struct Ending {
+pub struct DrainEnding {
     late_until: Instant,
     over: Option<Over>,
 }
@@ -25,7 +25,7 @@ struct Over {
     since: Instant,
 }
 
-impl Ending {
+impl DrainEnding {
     /// State of a drain whose node was cordoned at `at`.
     pub fn after_cordon(at: Instant) -> Self {
         Self { late_until: at + LATE_PODS, over: None }
@@ -63,8 +63,8 @@ impl Ending {
 mod tests {
     use super::*;
 
-    fn emptied(end: DrainEnd, cordoned: Instant, now: Instant) -> Ending {
-        let mut ending = Ending::after_cordon(cordoned);
+    fn emptied(end: DrainEnd, cordoned: Instant, now: Instant) -> DrainEnding {
+        let mut ending = DrainEnding::after_cordon(cordoned);
         ending.observe(Some(end), None, now);
         ending
     }

@@ -28,7 +28,7 @@ pub struct Claimant<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum How {
+pub enum ClaimResult {
     /// Claimed and cordoned by us.
     First,
     /// Claimed; the cordon is somebody else's and stays.
@@ -42,7 +42,7 @@ pub enum How {
     Denied(Box<Status>),
 }
 
-impl How {
+impl ClaimResult {
     pub fn joined(annotation: &ClaimAnnotation) -> Self {
         Self::Joined { notice: annotation.notice.clone(), event: annotation.event.clone() }
     }
@@ -53,7 +53,7 @@ pub struct Claim {
     pub node: String,
     /// The node's provider id at the time of the claim.
     pub provider_id: String,
-    pub how: How,
+    pub how: ClaimResult,
     /// Event of the annotation on the node; empty if there is none.
     pub holder: String,
     pub labels: BTreeMap<String, String>,
@@ -63,7 +63,7 @@ pub struct Claim {
 
 impl Claim {
     pub fn is_joined(&self) -> bool {
-        matches!(self.how, How::Joined { .. })
+        matches!(self.how, ClaimResult::Joined { .. })
     }
 
     /// Returns `true` if the node is the claimed one, and not another of its name.
@@ -74,7 +74,7 @@ impl Claim {
     /// Refusal of the cordon, if the pods are evicted without one.
     pub fn denied(&self) -> Option<&Status> {
         match &self.how {
-            How::Denied(status) => Some(status),
+            ClaimResult::Denied(status) => Some(status),
             _ => None,
         }
     }
@@ -94,11 +94,11 @@ mod tests {
             labels: BTreeMap::new(),
             cordoned: None,
         };
-        let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-1".to_owned() };
+        let joined = ClaimResult::Joined { notice: "spot interruption".to_owned(), event: "e-1".to_owned() };
         assert!(claim(joined).is_joined());
-        assert!(!claim(How::First).is_joined() && !claim(How::Again).is_joined());
+        assert!(!claim(ClaimResult::First).is_joined() && !claim(ClaimResult::Again).is_joined());
         let status = Status::failure("no", "Forbidden");
-        assert_eq!(claim(How::Denied(Box::new(status.clone()))).denied(), Some(&status));
-        assert_eq!(claim(How::First).denied(), None);
+        assert_eq!(claim(ClaimResult::Denied(Box::new(status.clone()))).denied(), Some(&status));
+        assert_eq!(claim(ClaimResult::First).denied(), None);
     }
 }

@@ -41,7 +41,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::node::claimant::How;
+    use crate::node::claimant::ClaimResult;
 
     /// Uncordoned node with a claim for that notice.
     fn uncordoned(notice: &str, cordoned_by_us: bool) -> Value {
@@ -56,7 +56,7 @@ mod tests {
         let claim = Claim {
             node: "n-1".to_owned(),
             provider_id: "aws:///us-east-1a/i-1".to_owned(),
-            how: How::First,
+            how: ClaimResult::First,
             holder: "e-1".to_owned(),
             labels: BTreeMap::new(),
             cordoned: None,

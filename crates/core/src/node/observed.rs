@@ -10,7 +10,7 @@ use serde_json::Value;
 use spillway_notice::Kind;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
-use super::claimant::{Claimant, How};
+use super::claimant::{ClaimResult, Claimant};
 use super::patch::Operations;
 use super::unclaimed::Unclaimed;
 use super::{labels, taint};
@@ -93,14 +93,14 @@ impl Claimant<'_> {
 pub enum ClaimState {
     Barred(Unclaimed),
     /// Claimed and cordoned already.
-    Taken(How),
+    Taken(ClaimResult),
     Free(Box<Free>),
 }
 
 #[derive(Debug, PartialEq)]
 pub struct Free {
     observed: ObservedNode,
-    pub how: How,
+    pub how: ClaimResult,
     annotation: ClaimAnnotation,
     taint: Option<Taint>,
 }
@@ -126,25 +126,25 @@ pub fn claim_state(observed: ObservedNode, name: &str, claimant: &Claimant<'_>) 
             return ClaimState::Barred(Unclaimed::MaintenanceBegan(name.to_owned()));
         }
         None => {
-            let how = if observed.cordoned { How::CordonedByOthers } else { How::First };
+            let how = if observed.cordoned { ClaimResult::CordonedByOthers } else { ClaimResult::First };
             (how, ClaimAnnotation { cordoned: !observed.cordoned, boot, ..wanted.clone() })
         }
         Some(annotation) if annotation.event == wanted.event && annotation.request == wanted.request => {
-            return ClaimState::Taken(How::Again);
+            return ClaimState::Taken(ClaimResult::Again);
         }
         Some(annotation) if annotation.event == wanted.event && !claimant.earlier.is_empty() => {
             if !claimant.earlier.iter().any(|earlier| earlier.request_id == annotation.request) {
                 return ClaimState::Barred(Unclaimed::DrainedByAnother(name.to_owned()));
             }
             let (cordoned, boot) = (annotation.cordoned, annotation.boot.clone());
-            (How::Again, ClaimAnnotation { cordoned, boot, ..wanted.clone() })
+            (ClaimResult::Again, ClaimAnnotation { cordoned, boot, ..wanted.clone() })
         }
         Some(annotation) if annotation.gives_way_to(wanted) => {
             let until = annotation.until.into_iter().chain(wanted.until).min();
             let cordoned = annotation.cordoned;
-            (How::joined(annotation), ClaimAnnotation { until, cordoned, boot, ..wanted.clone() })
+            (ClaimResult::joined(annotation), ClaimAnnotation { until, cordoned, boot, ..wanted.clone() })
         }
-        Some(annotation) => return ClaimState::Taken(How::joined(annotation)),
+        Some(annotation) => return ClaimState::Taken(ClaimResult::joined(annotation)),
     };
     let mut taints = observed.annotation().map(|annotation| annotation.taints).unwrap_or_default();
     // A taint of ours that was removed is not added again.

@@ -30,7 +30,7 @@ type Place<'a> = (Timestamp, &'a str);
 
 /// Decision about a drain that has claimed its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum PaceDecision {
     Now,
     /// Later claims are about to be taken back: list the claims again.
     Soon(OtherDrains),
@@ -66,15 +66,15 @@ impl Claims {
     }
 
     /// Decision about a claimed node. A node without a claim for planned maintenance does not wait.
-    pub fn turn(&self, node: &str) -> Turn {
-        let Some((_, own)) = self.0.iter().find(|(name, _)| name == node) else { return Turn::Now };
+    pub fn turn(&self, node: &str) -> PaceDecision {
+        let Some((_, own)) = self.0.iter().find(|(name, _)| name == node) else { return PaceDecision::Now };
         let others = || self.others(node, own.group.as_deref());
         let observed = OtherDrains(others().count());
         let ahead = others().filter(|other| *other < (own.claimed, node)).count();
         match (observed.0 < LIMIT, ahead < LIMIT) {
-            (true, _) => Turn::Now,
-            (false, true) => Turn::Soon(observed),
-            (false, false) => Turn::Later(observed),
+            (true, _) => PaceDecision::Now,
+            (false, true) => PaceDecision::Soon(observed),
+            (false, false) => PaceDecision::Later(observed),
         }
     }
 
@@ -167,15 +167,15 @@ mod tests {
                 .map(|(name, at)| (name, claim("web", at))),
         );
         let turns = ["a", "b", "c", "d", "e", "f", "g"].map(|node| seven.turn(node));
-        let (soon, later) = (Turn::Soon(OtherDrains(6)), Turn::Later(OtherDrains(6)));
+        let (soon, later) = (PaceDecision::Soon(OtherDrains(6)), PaceDecision::Later(OtherDrains(6)));
         assert_eq!(turns, [later, soon, soon, soon, soon, soon, later]);
     }
 
     #[test]
     fn drain_begins_only_beside_fewer_than_five_others() {
         let six = one_after_the_other(&["a", "b", "c", "d", "e", "f"]);
-        assert_eq!(six.turn("a"), Turn::Soon(OtherDrains(5)), "the clock of f may be fast, and f continue");
-        assert_eq!(one_after_the_other(&["a", "b", "c", "d", "e"]).turn("e"), Turn::Now);
+        assert_eq!(six.turn("a"), PaceDecision::Soon(OtherDrains(5)), "the clock of f may be fast, and f continue");
+        assert_eq!(one_after_the_other(&["a", "b", "c", "d", "e"]).turn("e"), PaceDecision::Now);
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
         let past = ClaimAnnotation { until: Some(at(NOW)), ..claim("web", 1) };
         for free in [over, past, claim("batch", 1), ClaimAnnotation { pace: None, ..claim("web", 1) }] {
             let claims = claims(others().into_iter().chain([("a", claim("web", 2)), ("f", free)]));
-            assert_eq!(claims.turn("a"), Turn::Now);
+            assert_eq!(claims.turn("a"), PaceDecision::Now);
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
         four.add(&node("e", &claim("web", 1), false), at(NOW));
         assert_eq!(four.before_claim("f", Some("web")), None, "an uncordoned node is not drained");
         four.add(&node("f", &ClaimAnnotation::new("e-2", "r-2", Kind::Spot), true), at(NOW));
-        assert_eq!(four.turn("f"), Turn::Now);
+        assert_eq!(four.turn("f"), PaceDecision::Now);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use spillway_notice::Kind;
 use spillway_settings::TaintNames;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
-use super::claimant::{Claimant, How};
+use super::claimant::{ClaimResult, Claimant};
 use super::labels::EXCLUDED;
 use super::observed::{ClaimState, ObservedNode, claim_state};
 use super::patch::FIELD_MANAGER;
@@ -155,7 +155,7 @@ impl World {
                         return;
                     }
                 }
-                ClaimState::Taken(how) => return assert!(matches!(how, How::Joined { .. }), "{how:?}"),
+                ClaimState::Taken(how) => return assert!(matches!(how, ClaimResult::Joined { .. }), "{how:?}"),
                 ClaimState::Barred(why) => panic!("{why:?}"),
             }
         }

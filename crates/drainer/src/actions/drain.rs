@@ -9,7 +9,7 @@ use spillway_core::drain::deadline::Window;
 use spillway_core::drain::plan::pods_to_move;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::kube::pod::Pod;
-use spillway_core::node::claimant::{Claim, How};
+use spillway_core::node::claimant::{Claim, ClaimResult};
 use spillway_core::outcome::{DrainOutcome, not_yet};
 use spillway_notice::Notice;
 use spillway_settings::LifecycleResult;
@@ -167,7 +167,7 @@ impl DrainAction<'_> {
         let (attempt, claim) = (self.target.attempt, &self.node.claim);
         let node = claim.node.clone();
         match (end, &claim.how) {
-            (DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck, How::Joined { notice, event }) => {
+            (DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck, ClaimResult::Joined { notice, event }) => {
                 Ok(DrainOutcome::Joined { node, notice: notice.clone(), event: event.clone() })
             }
             (DrainEnd::Empty, _) => Ok(DrainOutcome::Drained { node, counts }),
@@ -232,15 +232,15 @@ async fn given_back(client: &Client, claim: &Claim, notice: &Notice) {
 fn log_claim(claim: &Claim, notice: &Notice) {
     let node = &claim.node;
     let how = match &claim.how {
-        How::First => format!("cordoned node {node}"),
-        How::CordonedByOthers => {
+        ClaimResult::First => format!("cordoned node {node}"),
+        ClaimResult::CordonedByOthers => {
             format!("node {node} was already cordoned; draining it and keeping that cordon")
         }
-        How::Again => format!("node {node} was claimed for this notice before; continuing its drain"),
-        How::Joined { notice, event } => {
+        ClaimResult::Again => format!("node {node} was claimed for this notice before; continuing its drain"),
+        ClaimResult::Joined { notice, event } => {
             format!("node {node} is being drained for the {notice} {event}; joining that drain")
         }
-        How::Denied(status) => {
+        ClaimResult::Denied(status) => {
             let error = &status.message;
             tracing::warn!(node.name = node, error, "cannot cordon node {node}; evicting its pods anyway");
             return;
@@ -261,10 +261,10 @@ mod tests {
 
     #[test]
     fn claim_is_logged_with_its_consequence() {
-        let joined = How::Joined { notice: "spot notice".to_owned(), event: "e-0".to_owned() };
-        let denied = How::Denied(Box::new(Status::failure("a webhook says no", "Forbidden")));
+        let joined = ClaimResult::Joined { notice: "spot notice".to_owned(), event: "e-0".to_owned() };
+        let denied = ClaimResult::Denied(Box::new(Status::failure("a webhook says no", "Forbidden")));
         let lines = logged(|| {
-            for how in [How::First, How::CordonedByOthers, How::Again, joined, denied] {
+            for how in [ClaimResult::First, ClaimResult::CordonedByOthers, ClaimResult::Again, joined, denied] {
                 let (node, holder) = ("n-1".to_owned(), "e-1".to_owned());
                 let claim = Claim { node, provider_id: String::new(), how, holder, labels: [].into(), cordoned: None };
                 log_claim(&claim, &notice(Kind::Spot, Deadline::Open));

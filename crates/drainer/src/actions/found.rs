@@ -28,7 +28,7 @@ pub(crate) async fn called_off(context: &Context, attempt: &Attempt<'_>) -> Opti
     let named = named.await.ok()?;
     let mut same = named.iter().filter(|event| event.starts.duration_since(starts).abs() <= APART).peekable();
     same.peek()?;
-    same.all(ScheduledEvent::is_over).then(|| Reason::NoLongerNamed(id.to_string()))
+    same.all(ScheduledEvent::is_over).then(|| Reason::NoLongerNamed(id.clone()))
 }
 
 /// Returns a reason if maintenance that was found in EC2 is over or moved by now. Moved maintenance is handed on with its new
@@ -45,7 +45,7 @@ pub(crate) async fn over(
     }
     let end = attempt.window.end;
     let named = aws::until(DESCRIBE_STATUS, end, || scheduled_events(&context.ec2, Some(&instance.id))).await?;
-    let id = instance.id.to_string();
+    let id = instance.id.clone();
     match named.into_iter().find(|event| event.id == *event_id) {
         None => Ok(Some(Reason::NoLongerNamed(id))),
         Some(event) if event.is_over() => Ok(Some(Reason::NoLongerNamed(id))),

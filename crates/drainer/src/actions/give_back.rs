@@ -56,7 +56,7 @@ impl NotGivenBack {
         };
         match code {
             Some(code @ (401 | 403)) if !has_read => {
-                Self::NotOurCluster { reason: Reason::NotLetIn { cluster: cluster.clone(), code }, failure }
+                Self::NotOurCluster { reason: Reason::AccessDenied { cluster: cluster.clone(), code }, failure }
             }
             _ if failure.is_transient() => Self::NotReached(failure),
             _ => Self::Failed(failure),
@@ -120,7 +120,9 @@ mod tests {
     fn kind(failure: Failure, has_read: bool) -> String {
         match NotGivenBack::of(failure, &ClusterName::new("prod"), has_read) {
             NotGivenBack::NotOurCluster { reason: Reason::UnknownCluster(_), .. } => "unknown".to_owned(),
-            NotGivenBack::NotOurCluster { reason: Reason::NotLetIn { code, .. }, .. } => format!("denied with {code}"),
+            NotGivenBack::NotOurCluster { reason: Reason::AccessDenied { code, .. }, .. } => {
+                format!("denied with {code}")
+            }
             NotGivenBack::NotOurCluster { reason, .. } => panic!("{reason}"),
             NotGivenBack::NotReached(_) => "not reached".to_owned(),
             NotGivenBack::Failed(_) => "failed".to_owned(),

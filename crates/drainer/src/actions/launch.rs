@@ -68,7 +68,7 @@ pub(crate) async fn await_ready(
 /// Completes the hook of an instance that enters its warm pool, where a kubelet may never run.
 pub(crate) async fn into_warm_pool(target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     lifecycle::complete(target.attempt, LifecycleResult::Continue, record).await?;
-    Ok(Outcome::NotANode { reason: Reason::IntoWarmPool(target.instance.id.to_string()) })
+    Ok(Outcome::NotANode { reason: Reason::IntoWarmPool(target.instance.id.clone()) })
 }
 
 /// Waits until the node is Ready. A node that was cordoned is given back first, which waits for its new boot: the control plane

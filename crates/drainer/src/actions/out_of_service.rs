@@ -51,7 +51,7 @@ pub(crate) async fn out_of_service(
 ) -> Result<Next, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     if instance.state != InstanceState::Down {
-        return Ok(Outcome::Ignored(Reason::NotDown(instance.id.to_string())).into());
+        return Ok(Outcome::Ignored(Reason::NotDown(instance.id.clone())).into());
     }
     let claimant = target.claimant();
     let first = RefCell::new(None);
@@ -68,7 +68,7 @@ pub(crate) async fn out_of_service(
         }
         (Ok(Declared::UpAgain(node)), _) => {
             record.found(&node);
-            Ok(Outcome::Ignored(Reason::RunsAgain(instance.id.to_string())).into())
+            Ok(Outcome::Ignored(Reason::RunsAgain(instance.id.clone())).into())
         }
         (Ok(Declared::Unclaimed(why)), _) => unclaimed(why, context, target, record).await,
         (Ok(Declared::NotDescribed(error)), _) => Err(error.into()),

@@ -9,7 +9,7 @@ use kube::{Api, Client, ResourceExt as _};
 use spillway_core::decision::{self, Decision};
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::node::observed::ObservedNode;
-use spillway_core::node::pace::{OtherDrains, Turn};
+use spillway_core::node::pace::{OtherDrains, PaceDecision};
 use spillway_core::outcome::Outcome;
 use spillway_retry::jittered;
 use spillway_startup::logs::chain;
@@ -101,9 +101,9 @@ async fn surplus(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<Oth
         counts += 1;
         let count = async || pace::claims_beside(&nodes, &claim.labels, attempt.invocation.clock.now()).await;
         match until(request_deadline(attempt), count, |_| ()).await?.turn(&claim.node) {
-            Turn::Now => return Ok(None),
-            Turn::Soon(_) if counts < COUNTS => sleep(jittered(PAUSE)).await,
-            Turn::Soon(others) | Turn::Later(others) => return Ok(Some(others)),
+            PaceDecision::Now => return Ok(None),
+            PaceDecision::Soon(_) if counts < COUNTS => sleep(jittered(PAUSE)).await,
+            PaceDecision::Soon(others) | PaceDecision::Later(others) => return Ok(Some(others)),
         }
     }
 }

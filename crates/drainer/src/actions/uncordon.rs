@@ -41,11 +41,11 @@ pub(super) async fn give_back_at_notice(
 ) -> Result<UncordonOutcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let Some(cause) = UncordonCause::of_notice(attempt.notice) else {
-        return Ok(UncordonOutcome::Ignored(Reason::NothingToUndo(attempt.notice.kind.as_str())));
+        return Ok(UncordonOutcome::Ignored(Reason::NothingToUndo(attempt.notice.kind)));
     };
     // The next start of the instance is another notice.
     if instance.state != InstanceState::Up {
-        return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.to_string())));
+        return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.clone())));
     }
     let end = attempt.window.end;
     // A waiting lifecycle action is worth the time of the whole invocation.

@@ -72,7 +72,7 @@ pub(crate) async fn check(
     let expects_claim = decision::expects_claim(notice.kind);
     // The next start of the instance is another notice.
     if !expects_claim && instance.state != InstanceState::Up {
-        return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.to_string())));
+        return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.clone())));
     }
     let end = invocation.drains_until();
     let deadlines = UncordonDeadlines { connect_by: connect_deadline(end), ready_by: None };

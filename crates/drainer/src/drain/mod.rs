@@ -35,7 +35,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use spillway_core::clock::Clock;
 use spillway_core::drain::answer::Answer;
 use spillway_core::drain::deadline::Window;
-use spillway_core::drain::ending::Ending;
+use spillway_core::drain::ending::DrainEnding;
 use spillway_core::drain::kubelet::Kubelet;
 use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::progress::Progress;
@@ -69,7 +69,7 @@ const HEAD_START: Duration = Duration::from_secs(3);
 pub(crate) struct Drain<'a> {
     node: &'a ClaimedNode,
     progress: Progress,
-    ending: Ending,
+    ending: DrainEnding,
     requests: FuturesUnordered<LocalBoxFuture<'a, (PodUid, Answer)>>,
     disruption_target: Rc<DisruptionTarget>,
     /// Resource version of the list, from which the watch continues.
@@ -114,7 +114,7 @@ impl<'a> Drain<'a> {
             node,
             progress: Progress::new(&listed.items, returns, window, clock, now + head_start)
                 .with_blockage(history.blockage),
-            ending: Ending::after_cordon(cordoned),
+            ending: DrainEnding::after_cordon(cordoned),
             requests: FuturesUnordered::new(),
             disruption_target: Rc::new(DisruptionTarget::new(clock)),
             listed_at: listed.resource_version.clone(),

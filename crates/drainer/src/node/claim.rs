@@ -9,7 +9,7 @@ use kube::core::Status;
 use kube::{Api, ResourceExt as _};
 use spillway_core::instance::Instance;
 use spillway_core::kube::status::is_of_admission;
-use spillway_core::node::claimant::{Claim, Claimant, How};
+use spillway_core::node::claimant::{Claim, ClaimResult, Claimant};
 use spillway_core::node::observed::{ClaimState, ObservedNode, claim_state};
 use spillway_core::node::unclaimed::Unclaimed;
 
@@ -82,7 +82,7 @@ async fn claim_as_observed(
         Err(ApiError::Refused(status))
             if (claimant.annotation.until.is_some() || claimant.instance_goes()) && is_of_admission(&status) =>
         {
-            Ok(claimed(How::Denied(status), "", labels))
+            Ok(claimed(ClaimResult::Denied(status), "", labels))
         }
         Err(error) => Err(error.into()),
     }
@@ -93,8 +93,8 @@ fn provider_id(node: &Node) -> &str {
 }
 
 /// Event of the claim on a node that is claimed already.
-fn holder<'a>(how: &'a How, claimant: &'a Claimant<'_>) -> &'a str {
-    if let How::Joined { event, .. } = how { event } else { &claimant.annotation.event }
+fn holder<'a>(how: &'a ClaimResult, claimant: &'a Claimant<'_>) -> &'a str {
+    if let ClaimResult::Joined { event, .. } = how { event } else { &claimant.annotation.event }
 }
 
 /// Reads the instance's node after a claim that was denied with `answer`, and applies the tests of a claim to it.
@@ -109,7 +109,7 @@ pub(crate) async fn observe_without_claiming(
     let labels = observed.labels.clone().unwrap_or_default();
     let cordoned = observed.cordoned_since();
     let (how, holder) = match claim_state(observed, &name, claimant) {
-        ClaimState::Free(_) => (How::Denied(answer), String::new()),
+        ClaimState::Free(_) => (ClaimResult::Denied(answer), String::new()),
         ClaimState::Taken(how) => {
             let holder = holder(&how, claimant).to_owned();
             (how, holder)

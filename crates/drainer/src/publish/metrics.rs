@@ -80,6 +80,7 @@ mod tests {
     use spillway_core::cluster::ClusterName;
     use spillway_core::decision::Reason;
     use spillway_core::outcome::Outcome;
+    use spillway_core::test_support::instance_id;
 
     use super::*;
     use crate::publish::tests::{pods_lost, receipt_of, story, unread};
@@ -91,9 +92,9 @@ mod tests {
         let ignored = |reason| is_counted(Ok(&Outcome::Ignored(reason)));
         let other = || ClusterName::new("other");
         for reason in [
-            Reason::NoCluster("i-1".to_owned()),
+            Reason::NoCluster(instance_id()),
             Reason::NotOurCluster(other()),
-            Reason::NotLetIn { cluster: other(), code: 401 },
+            Reason::AccessDenied { cluster: other(), code: 401 },
             Reason::UnknownCluster(other()),
             Reason::NothingLeft,
         ] {

@@ -17,7 +17,7 @@ use kube::Client;
 use spillway_core::drain::blockage::BlockageNews;
 use spillway_core::drain::plan::PodName;
 use spillway_core::invocation::Invocation;
-use spillway_core::node::claimant::{Claim, How};
+use spillway_core::node::claimant::{Claim, ClaimResult};
 use spillway_notice::continued::History;
 
 use crate::context::Context;
@@ -30,8 +30,8 @@ const MOST_BYTES: usize = 240 * 1024;
 /// Returns `true` in the first invocation of the notice that claimed the node: only this one publishes the begin.
 pub(crate) fn publishes_begin(claim: &Claim, history: &History) -> bool {
     match claim.how {
-        How::First | How::CordonedByOthers | How::Denied(_) => history.earlier.is_empty(),
-        How::Again | How::Joined { .. } => false,
+        ClaimResult::First | ClaimResult::CordonedByOthers | ClaimResult::Denied(_) => history.earlier.is_empty(),
+        ClaimResult::Again | ClaimResult::Joined { .. } => false,
     }
 }
 

@@ -106,14 +106,14 @@ pub(super) fn story() -> (Notice, Record) {
         instance: Some(instance),
         cluster: Some(ClusterName::new("prod")),
         node: Some("ip-10-0-0-1.ec2.internal".to_owned()),
-        claim: Some(claim(How::First)),
+        claim: Some(claim(ClaimResult::First)),
         ..Record::default()
     };
     record.drained(&report, &History::of(Value::Null), |_| 9_000);
     (notice, record)
 }
 
-pub(super) fn claim(how: How) -> Claim {
+pub(super) fn claim(how: ClaimResult) -> Claim {
     Claim {
         provider_id: String::new(),
         node: "ip-10-0-0-1.ec2.internal".to_owned(),
@@ -169,15 +169,15 @@ fn measured(publication: &Publication) -> Value {
     json_of(&metrics::line(publication, after(9_060)).unwrap())
 }
 
-fn joined() -> How {
-    How::Joined { notice: "spot interruption".to_owned(), event: "e-0".to_owned() }
+fn joined() -> ClaimResult {
+    ClaimResult::Joined { notice: "spot interruption".to_owned(), event: "e-0".to_owned() }
 }
 
 #[test]
 fn begin_is_published_by_the_first_invocation_of_the_claimant() {
     let (now, id) = (Timestamp::UNIX_EPOCH, "r-0".to_owned());
     let before = Earlier { request_id: id, from: now, to: now, node: None, pods: BTreeMap::new() };
-    let claimants = [How::First, How::CordonedByOthers, How::Again, joined()];
+    let claimants = [ClaimResult::First, ClaimResult::CordonedByOthers, ClaimResult::Again, joined()];
     let published = claimants.map(|how| {
         [vec![], vec![before.clone()]]
             .map(|earlier| publishes_begin(&claim(how.clone()), &History { earlier, ..History::of(Value::Null) }))
@@ -291,7 +291,7 @@ async fn pod_is_counted_for_the_followed_notice_else_the_claimant() {
         let line = measured(&receipt);
         ["PodsClean", "PodsFullGrace", "PodsLost"].map(|metric| line[metric].as_u64().unwrap())
     };
-    assert_eq!(counted(How::First), [3, 3, 1]);
+    assert_eq!(counted(ClaimResult::First), [3, 3, 1]);
     assert_eq!(counted(joined()), [2, 2, 1], "lost pods are counted for each notice");
 }
 

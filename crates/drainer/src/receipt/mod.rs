@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use spillway_core::drain::pod::RequestedBy;
 use spillway_core::instance::ManagedBy;
 use spillway_core::invocation::Invocation;
-use spillway_core::node::claimant::{Claim, How};
+use spillway_core::node::claimant::{Claim, ClaimResult};
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Home, Notice, Several};
 use spillway_receipt::{Earlier, NoticeRecord, Pod, Receipt, Step, VERSION, WindowRecord};
@@ -126,7 +126,7 @@ impl Publication {
             receipt,
             node_labels: claim.map(|claim| claim.labels.clone()).unwrap_or_default(),
             is_uncounted: false,
-            is_joined: matches!(claim, Some(Claim { how: How::Joined { .. }, .. })),
+            is_joined: matches!(claim, Some(Claim { how: ClaimResult::Joined { .. }, .. })),
             followed: record.followed.clone(),
         }
     }

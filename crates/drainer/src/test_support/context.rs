@@ -10,7 +10,7 @@ use spillway_core::cluster::ClusterName;
 use spillway_core::decision::our_hook;
 use spillway_core::instance::{Instance, managed_by};
 use spillway_core::invocation::Invocation;
-use spillway_core::node::claimant::{Claim, How};
+use spillway_core::node::claimant::{Claim, ClaimResult};
 use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
 
@@ -34,7 +34,7 @@ pub(crate) async fn client(context: &Context) -> Client {
 /// Claim of an event on the instance's node.
 pub(crate) fn claim(event: &str) -> Claim {
     let (node, provider_id, labels) = (NODE.to_owned(), instance().provider_id(), BTreeMap::new());
-    Claim { node, provider_id, how: How::First, holder: event.to_owned(), labels, cordoned: None }
+    Claim { node, provider_id, how: ClaimResult::First, holder: event.to_owned(), labels, cordoned: None }
 }
 
 /// Notice, invocation and instance.

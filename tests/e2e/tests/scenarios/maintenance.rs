@@ -96,8 +96,12 @@ async fn maintenance_without_a_notice_is_looked_up_and_scheduled() {
     assert_eq!(again, ("ignored".to_owned(), format!("{in_words} 0")), "it is scheduled by now");
 
     for (description, starts, reason) in [
-        ("[Canceled] It needs maintenance", maintenance.starts, "names it no longer, or as done or called off"),
-        ("It needs maintenance", maintenance.starts + SignedDuration::from_hours(24), "it is scheduled for then"),
+        ("[Canceled] It needs maintenance", maintenance.starts, "EC2 no longer lists the maintenance"),
+        (
+            "It needs maintenance",
+            maintenance.starts + SignedDuration::from_hours(24),
+            "its drain is scheduled for that time",
+        ),
     ] {
         aws.announce(id, &[named(description, starts)]).await.expect("EC2 names it");
         let ignored = ended(&stage.lambda.invoke(&begun.input).await);

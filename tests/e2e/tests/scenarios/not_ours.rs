@@ -27,7 +27,7 @@ async fn an_instance_that_runs_in_a_cluster_that_does_not_let_us_in_is_ignored()
 
     let outcome = stranger.invoke(runs(&stage).await).await;
 
-    let why = "cluster bed does not let the function in, so that it has cordoned nothing there: it answers 401";
+    let why = "cluster bed denies access with 401: no node was cordoned there";
     assert_eq!(ended(&outcome), ("ignored".to_owned(), why.to_owned()));
     assert!(outcome.result.is_ok(), "{outcome:#?}");
 }

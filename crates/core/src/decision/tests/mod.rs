@@ -89,8 +89,12 @@ fn node_stands_for_an_instance_that_goes_soon() {
 fn receipt_names_each_decision() {
     let later = Decision::Postpone(Timestamp::UNIX_EPOCH);
     let all = [Decision::Drain, Decision::Cordon, Decision::AwaitReady, Decision::Complete, Decision::Undo];
-    let all =
-        all.into_iter().chain([Decision::OutOfService, Decision::NodeClaim, later, Decision::Ignore(Reason::AutoMode)]);
+    let all = all.into_iter().chain([
+        Decision::OutOfService,
+        Decision::NodeClaim,
+        later,
+        Decision::Ignore(Reason::NothingLeft),
+    ]);
     let names: Vec<_> = all.map(|decision| decision.as_str()).collect();
     let expected =
         ["drain", "cordon", "await-ready", "complete", "uncordon", "out-of-service", "nodeclaim", "postpone", "ignore"];

@@ -3,7 +3,7 @@
 use spillway_notice::Kind;
 use spillway_settings::NoticeFamily;
 
-use super::super::{Decision, Reason, by_table, is_enabled};
+use super::super::{Decision, Exemption, Reason, by_table, is_enabled};
 use crate::decision::switch::Switch;
 use crate::instance::ManagedBy;
 use crate::test_support::settings;
@@ -20,6 +20,10 @@ const FAMILIES: [(NoticeFamily, &str, &[Kind]); 6] = [
 
 fn decided(kind: Kind, owner: ManagedBy, variables: &[(&str, &str)]) -> Decision {
     by_table(kind, owner, &settings(variables))
+}
+
+fn exempt(owner: ManagedBy, exemption: Exemption) -> Decision {
+    Decision::Ignore(Reason::ManagedBy { owner, exemption })
 }
 
 fn others(word: &str) -> String {
@@ -60,7 +64,7 @@ fn managed_node_groups_off_ignores_every_notice() {
         [("SPILLWAY_MANAGED_NODE_GROUPS", "off"), ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change")];
     for kind in [Kind::Spot, Kind::CapacityBlock, Kind::Maintenance, Kind::ShuttingDown] {
         let decision = decided(kind, ManagedBy::ManagedNodeGroup, &variables);
-        assert_eq!(decision, Decision::Ignore(Reason::ManagedNodeGroup), "{kind:?}");
+        assert_eq!(decision, exempt(ManagedBy::ManagedNodeGroup, Exemption::SwitchedOff), "{kind:?}");
     }
 }
 
@@ -71,5 +75,5 @@ fn karpenter_gets_drains_but_no_cordons() {
     };
     assert_eq!(of(&[("SPILLWAY_DRAIN_ON", "spot")]), Decision::NodeClaim);
     let cordoned = of(&[("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "spot")]);
-    assert_eq!(cordoned, Decision::Ignore(Reason::Karpenter));
+    assert_eq!(cordoned, exempt(ManagedBy::Karpenter, Exemption::DrainsItself));
 }

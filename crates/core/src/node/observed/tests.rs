@@ -66,8 +66,8 @@ fn free(observed: ObservedNode, claimant: &Claimant<'_>) -> Free {
     }
 }
 
-fn joined(event: &str) -> How {
-    How::Joined { notice: "terminate lifecycle action".to_owned(), event: event.to_owned() }
+fn joined(event: &str) -> ClaimResult {
+    ClaimResult::Joined { notice: "terminate lifecycle action".to_owned(), event: event.to_owned() }
 }
 
 /// The patch, an operation a line.
@@ -156,7 +156,7 @@ fn foreign_load_balancer_label_stays() {
 fn cordoned_node_is_claimed_without_its_cordon() {
     let claimant = claimant(annotation("e-1", "r-1"));
     let observed = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
-    assert_eq!(free(observed.clone(), &claimant).how, How::CordonedByOthers);
+    assert_eq!(free(observed.clone(), &claimant).how, ClaimResult::CordonedByOthers);
     insta::assert_snapshot!(patch(observed, &claimant));
 }
 
@@ -187,14 +187,14 @@ fn only_selected_nodes_are_claimed() {
     let claimant = Claimant { selector: &selector, ..claimant(annotation("e-1", "r-1")) };
     let not_selected = ClaimState::Barred(Unclaimed::NotSelected("n-1".to_owned()));
     assert_eq!(claim_state(ObservedNode::untouched(), "n-1", &claimant), not_selected);
-    assert_eq!(free(labelled(&[("team", "shop")]), &claimant).how, How::First);
+    assert_eq!(free(labelled(&[("team", "shop")]), &claimant).how, ClaimResult::First);
 }
 
 #[test]
 fn other_notice_or_delivery_joins_and_a_retry_continues() {
     let observed = annotated(true, &annotation("e-1", "r-1"));
     for (event, request, how) in
-        [("e-1", "r-1", How::Again), ("e-2", "r-2", joined("e-1")), ("e-1", "r-2", joined("e-1"))]
+        [("e-1", "r-1", ClaimResult::Again), ("e-2", "r-2", joined("e-1")), ("e-1", "r-2", joined("e-1"))]
     {
         assert_eq!(claim_state(observed.clone(), "n-1", &claimant(annotation(event, request))), ClaimState::Taken(how));
     }
@@ -204,7 +204,7 @@ fn other_notice_or_delivery_joins_and_a_retry_continues() {
 fn continued_claim_is_taken_over_once() {
     let continued = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
     let observed = annotated(true, &annotation("e-1", "r-1"));
-    assert_eq!(free(observed.clone(), &continued).how, How::Again);
+    assert_eq!(free(observed.clone(), &continued).how, ClaimResult::Again);
     insta::assert_snapshot!(patch(observed, &continued));
 
     let taken = annotated(true, &continued.annotation);
@@ -220,14 +220,14 @@ fn continuation_leaves_its_events_claim_to_another_invocation() {
     let continuation = Claimant { earlier: &[earlier("r-1"), earlier("r-2")], ..claimant(annotation("e-1", "r-3")) };
     let state = |event, request| claim_state(annotated(true, &annotation(event, request)), "n-1", &continuation);
     assert_eq!(state("e-1", "r-9"), ClaimState::Barred(Unclaimed::DrainedByAnother("n-1".to_owned())));
-    assert_eq!(state("e-1", "r-3"), ClaimState::Taken(How::Again), "Lambda's retry of the continuation");
+    assert_eq!(state("e-1", "r-3"), ClaimState::Taken(ClaimResult::Again), "Lambda's retry of the continuation");
     for request in ["r-1", "r-2"] {
-        assert!(matches!(state("e-1", request), ClaimState::Free(free) if free.how == How::Again), "{request}");
+        assert!(matches!(state("e-1", request), ClaimState::Free(free) if free.how == ClaimResult::Again), "{request}");
     }
     assert_eq!(state("e-0", "r-9"), ClaimState::Taken(joined("e-0")), "another event's claim");
     let lost_answer = Claimant { earlier: &[Earlier { node: None, ..earlier("r-1") }], ..continuation.clone() };
     let observed = annotated(true, &annotation("e-1", "r-1"));
-    assert_eq!(free(observed, &lost_answer).how, How::Again, "the answer to the earlier claim was lost");
+    assert_eq!(free(observed, &lost_answer).how, ClaimResult::Again, "the answer to the earlier claim was lost");
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn continued_claim_does_not_own_a_foreign_cordon() {
 #[test]
 fn uncordoned_node_is_claimed_again() {
     let free = free(annotated(false, &annotation("e-1", "r-1")), &claimant(annotation("e-1", "r-1")));
-    assert_eq!((free.how, free.annotation.cordoned), (How::First, true));
+    assert_eq!((free.how, free.annotation.cordoned), (ClaimResult::First, true));
 }
 
 #[test]
@@ -257,10 +257,10 @@ fn continuation_does_not_claim_a_node_given_back() {
             let barred = |claimant| matches!(claim_state(observed.clone(), "n-1", claimant), ClaimState::Barred(_));
             assert_eq!((barred(&continuation), barred(&first)), (may_have_gone, false), "{notice}: {observed:?}");
         }
-        assert_eq!(free(annotated(true, &of("r-1")), &continuation).how, How::Again);
+        assert_eq!(free(annotated(true, &of("r-1")), &continuation).how, ClaimResult::Again);
         // The joined claim is over, and not this notice's.
         let joined_before = Claimant { earlier: &[Earlier { node: None, ..earlier("r-1") }], ..continuation };
-        assert_eq!(free(given_back.clone(), &joined_before).how, How::First);
+        assert_eq!(free(given_back.clone(), &joined_before).how, ClaimResult::First);
     }
 }
 
@@ -269,7 +269,7 @@ fn unreadable_annotation_does_not_stop_a_drain() {
     let annotations = [(ANNOTATION.to_owned(), "{".to_owned())].into();
     let observed = ObservedNode { cordoned: true, annotations: Some(annotations), ..ObservedNode::untouched() };
     let free = free(observed, &claimant(annotation("e-1", "r-1")));
-    assert_eq!((free.how, free.annotation.cordoned), (How::CordonedByOthers, false));
+    assert_eq!((free.how, free.annotation.cordoned), (ClaimResult::CordonedByOthers, false));
 }
 
 #[test]
@@ -289,14 +289,14 @@ fn milder_claim_gives_way_and_the_tightest_deadline_stays() {
     for (milder, worse) in orders {
         let first = ClaimAnnotation { cordoned: false, ..of(milder, Some(200)) };
         let taken_over = free(annotated(true, &first), &claimant(of(worse, Some(300))));
-        assert_eq!(taken_over.how, How::joined(&first), "{milder}, {worse}");
+        assert_eq!(taken_over.how, ClaimResult::joined(&first), "{milder}, {worse}");
         assert_eq!(
             taken_over.annotation,
             ClaimAnnotation { cordoned: false, ..of(worse, Some(200)) },
             "{milder}, {worse}"
         );
         let the_other_way = claim_state(annotated(true, &of(worse, None)), "n-1", &claimant(of(milder, None)));
-        assert_eq!(the_other_way, ClaimState::Taken(How::joined(&of(worse, None))), "{worse}, {milder}");
+        assert_eq!(the_other_way, ClaimState::Taken(ClaimResult::joined(&of(worse, None))), "{worse}, {milder}");
     }
     let tightest = |first: Option<i64>, second: Option<i64>| {
         let first = of("rebalance recommendation", first);

@@ -71,6 +71,17 @@ fn decided(node: Value, over: &UncordonCause) -> (Vec<String>, UncordonResult) {
     (operations.map(|operation| serde_json::to_string(&operation).unwrap()).collect(), undone)
 }
 
+/// The node with another value at the JSON pointer's place.
+fn with(mut node: Value, place: &str, value: Value) -> Value {
+    let (parent, key) = place.rsplit_once('/').unwrap();
+    node.pointer_mut(parent).unwrap()[key] = value;
+    node
+}
+
+fn unclaimed() -> Value {
+    with(node(), "/metadata/annotations", json!({}))
+}
+
 fn given_back() -> UncordonResult {
     UncordonResult::GivenBack { node: "n-1".to_owned() }
 }
@@ -79,57 +90,56 @@ fn left_alone(why: CordonOwner) -> UncordonResult {
     UncordonResult::LeftAlone { node: "n-1".to_owned(), why }
 }
 
+fn not_ours() -> UncordonResult {
+    UncordonResult::NotOurs { node: "n-1".to_owned() }
+}
+
 #[test]
 fn our_marks_are_removed_and_nothing_else() {
     let (patch, undone) = decided(node(), &UncordonCause::Rebalance);
     assert_eq!(undone, given_back());
     insta::assert_snapshot!(patch.join("\n"));
+    let foreign_label = with(node(), "/metadata/labels", json!({labels::EXCLUDED: "karpenter"}));
+    assert!(!decided(foreign_label, &UncordonCause::Rebalance).0.join("\n").contains("labels"));
 }
 
 #[test]
 fn foreign_cordon_stays_and_our_marks_go() {
-    let (patch, undone) = decided(annotated(|annotation| annotation.cordoned = false), &UncordonCause::Rebalance);
-    assert_eq!(undone, left_alone(CordonOwner::CordonedBefore));
-    let patch = patch.join("\n");
-    assert!(!patch.contains("unschedulable") && patch.contains("claim") && patch.contains("/spec/taints/1"), "{patch}");
-
     let owned_by = |managers: &[&str]| {
-        let mut node = node();
         let fields = json!({"f:spec": {"f:unschedulable": {}}});
         let entry = |manager: &&str| json!({"manager": manager, "operation": "Update", "fieldsV1": fields});
-        node["metadata"]["managedFields"] = managers.iter().map(entry).collect();
-        decided(node, &UncordonCause::Rebalance)
+        with(node(), "/metadata/managedFields", managers.iter().map(entry).collect())
     };
-    // The API server merges the oldest of many managers into `ancient-changes`.
-    for managers in [vec!["kubectl"], vec!["spillway", "gitops"], vec!["ancient-changes"], vec![]] {
-        let (patch, undone) = owned_by(&managers);
-        assert_eq!(undone, left_alone(CordonOwner::CordonedSince), "{managers:?}");
-        assert!(!patch.join("\n").contains("unschedulable"), "{managers:?}");
+    for (node, owner) in [
+        (annotated(|annotation| annotation.cordoned = false), CordonOwner::CordonedBefore),
+        (owned_by(&["kubectl"]), CordonOwner::CordonedSince),
+        (owned_by(&["spillway", "gitops"]), CordonOwner::CordonedSince),
+        // The API server merges the oldest of many managers into this one.
+        (owned_by(&["ancient-changes"]), CordonOwner::CordonedSince),
+        (owned_by(&[]), CordonOwner::CordonedSince),
+        (with(node(), "/spec/unschedulable", json!(false)), CordonOwner::Uncordoned),
+    ] {
+        let (patch, undone) = decided(node, &UncordonCause::Rebalance);
+        let patch = patch.join("\n");
+        assert_eq!(undone, left_alone(owner), "{patch}");
+        let are_marks_removed = patch.contains("claim") && patch.contains("/spec/taints/1");
+        assert!(are_marks_removed && !patch.contains("unschedulable"), "{owner:?}: {patch}");
     }
-}
-
-#[test]
-fn uncordoned_node_loses_our_marks() {
-    let mut node = node();
-    node["spec"]["unschedulable"] = json!(false);
-    let (patch, undone) = decided(node, &UncordonCause::Rebalance);
-    assert_eq!(undone, left_alone(CordonOwner::Uncordoned));
-    assert!(!patch.join("\n").contains("unschedulable"), "{patch:?}");
-}
-
-#[test]
-fn foreign_label_stays() {
-    let mut node = node();
-    node["metadata"]["labels"][labels::EXCLUDED] = json!("karpenter");
-    let (patch, _) = decided(node, &UncordonCause::Rebalance);
-    assert!(!patch.join("\n").contains("labels"), "{patch:?}");
 }
 
 #[test]
 fn node_is_uncordoned_only_for_the_cause_of_its_claim() {
     let over = |id: &str| UncordonCause::Maintenance(maintenance(id));
+    let claimed_since = |since: &str| {
+        annotated(|annotation| {
+            "spot interruption".clone_into(&mut annotation.notice);
+            annotation.since = Some(since.parse().unwrap());
+        })
+    };
     for (node, over) in [
         (claimed_for("spot interruption"), RUNS),
+        // Notices are dated to the second.
+        (claimed_since("1970-01-01T00:00:00Z"), RUNS),
         (claimed_for("instance stopping"), RUNS),
         (claimed_for("return to warm pool"), RUNS),
         (for_maintenance(), RUNS),
@@ -141,12 +151,13 @@ fn node_is_uncordoned_only_for_the_cause_of_its_claim() {
     }
     for (node, over) in [
         (claimed_for("spot interruption"), UncordonCause::Rebalance),
+        (claimed_since("1970-01-01T00:00:01Z"), RUNS),
         (claimed_for("terminate lifecycle action"), RUNS),
         (claimed_for("instance stopping"), UncordonCause::WarmPool),
         (claimed_for("root volume replacement"), RUNS),
         (for_maintenance(), over("m-2")),
         (for_maintenance(), UncordonCause::Reboot(maintenance("m-2"))),
-        (claimed_for("what a later version knows"), RUNS),
+        (claimed_for("a kind of a later version"), RUNS),
     ] {
         let (patch, undone) = decided(node, &over);
         assert!(patch.is_empty() && matches!(undone, UncordonResult::Held { .. }), "{over:?}: {undone:?}");
@@ -154,93 +165,56 @@ fn node_is_uncordoned_only_for_the_cause_of_its_claim() {
 }
 
 #[test]
-fn claim_made_after_the_instance_ran_stays() {
-    let claimed = |since: &str| {
-        annotated(|annotation| {
-            "spot interruption".clone_into(&mut annotation.notice);
-            annotation.since = Some(since.parse().unwrap());
-        })
-    };
-    assert_eq!(decided(claimed("1970-01-01T00:00:00Z"), &RUNS).1, given_back(), "notices are dated to the second");
-    let (patch, undone) = decided(claimed("1970-01-01T00:00:01Z"), &RUNS);
-    assert!(patch.is_empty() && matches!(undone, UncordonResult::Held { .. }), "{undone:?}");
-}
-
-#[test]
-fn unclaimed_or_opted_out_node_is_unchanged() {
-    let mut unclaimed = node();
-    unclaimed["metadata"]["annotations"] = json!({});
-    let not_ours = UncordonResult::NotOurs { node: "n-1".to_owned() };
-    assert_eq!(decided(unclaimed, &UncordonCause::Rebalance), (vec![], not_ours));
-    let mut opted_out = node();
-    opted_out["metadata"]["labels"][labels::IGNORE] = json!("");
-    let result = UncordonResult::OptedOut { node: "n-1".to_owned() };
-    assert_eq!(decided(opted_out, &UncordonCause::Rebalance), (vec![], result));
-}
-
-#[test]
-fn node_is_uncordoned_once_ready_and_rebooted() {
-    let not_yet = |why| (vec![], UncordonResult::NotReadyYet { node: "n-1".to_owned(), why });
-    let mut node = node();
-    node["status"]["conditions"][0]["status"] = json!("Unknown");
-    assert_eq!(decided(node, &UncordonCause::Rebalance), not_yet(NotYet::NotReady));
-
-    let reboot = UncordonCause::Reboot(maintenance("m-1"));
-    let mut node = for_maintenance();
-    assert_eq!(decided(node.clone(), &reboot), not_yet(NotYet::NotRebooted));
-    node["status"]["nodeInfo"] = boot("b-2");
-    assert_eq!(decided(node, &reboot).1, given_back());
-
-    let mut node = annotated(|annotation| {
+fn unclaimed_opted_out_or_unready_node_is_unchanged() {
+    let opted_out = with(node(), "/metadata/labels", json!({labels::IGNORE: ""}));
+    let root_volume = annotated(|annotation| {
         annotation.notice = "root volume replacement".to_owned();
         annotation.boot = Some("b-1".to_owned());
     });
-    assert_eq!(decided(node.clone(), &UncordonCause::RootVolume), not_yet(NotYet::NotRebooted));
-    node["status"]["nodeInfo"] = boot("b-2");
-    assert_eq!(decided(node, &UncordonCause::RootVolume).1, given_back());
+    let reboot = UncordonCause::Reboot(maintenance("m-1"));
+    let not_yet = |why| UncordonResult::NotReadyYet { node: "n-1".to_owned(), why };
+    let unready = json!([{"type": "Ready", "status": "Unknown"}]);
+    for (node, cause, result) in [
+        (unclaimed(), &UncordonCause::Rebalance, not_ours()),
+        (opted_out, &UncordonCause::Rebalance, UncordonResult::OptedOut { node: "n-1".to_owned() }),
+        (with(node(), "/status/conditions", unready), &UncordonCause::Rebalance, not_yet(NotYet::NotReady)),
+        (for_maintenance(), &reboot, not_yet(NotYet::NotRebooted)),
+        (root_volume.clone(), &UncordonCause::RootVolume, not_yet(NotYet::NotRebooted)),
+    ] {
+        assert_eq!(decided(node, cause), (vec![], result));
+    }
+    for (node, cause) in [(for_maintenance(), &reboot), (root_volume, &UncordonCause::RootVolume)] {
+        assert_eq!(decided(with(node, "/status/nodeInfo", boot("b-2")), cause).1, given_back());
+    }
 }
 
 #[test]
 fn out_of_service_taint_goes_once_the_instance_runs() {
     let out_of_service =
-        json!({"key": "node.kubernetes.io/out-of-service", "value": "spillway", "effect": "NoExecute"});
-    let mut unmarked = node();
-    unmarked["metadata"]["annotations"] = json!({});
-    unmarked["spec"]["taints"] = json!([out_of_service]);
-    let mut held = claimed_for("terminate lifecycle action");
-    held["spec"]["taints"] = json!([out_of_service]);
-    for node in [unmarked, held] {
-        let (patch, _) = decided(node, &RUNS);
-        assert_eq!(patch.len(), 2, "{patch:?}");
-        assert!(patch[1].contains("/spec/taints/0"), "{patch:?}");
-    }
-    let mut others = node();
-    others["metadata"]["annotations"] = json!({});
-    others["spec"]["taints"] = json!([{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]);
-    assert_eq!(decided(others, &RUNS).1, UncordonResult::NotOurs { node: "n-1".to_owned() });
-}
-
-#[test]
-fn out_of_service_taint_of_an_uncordoned_node_goes() {
-    let mut rebalanced = claimed_for("rebalance recommendation");
-    rebalanced["spec"]["taints"] =
         json!([{"key": "node.kubernetes.io/out-of-service", "value": "spillway", "effect": "NoExecute"}]);
-    let (patch, result) = decided(rebalanced, &UncordonCause::Rebalance);
-    assert!(patch.iter().any(|operation| operation.contains("/spec/taints/0")), "{patch:?}");
-    assert_eq!(result, given_back());
+    let tainted = |node| with(node, "/spec/taints", out_of_service.clone());
+    for (node, cause) in [
+        (unclaimed(), RUNS),
+        (claimed_for("terminate lifecycle action"), RUNS),
+        (claimed_for("rebalance recommendation"), UncordonCause::Rebalance),
+    ] {
+        let (patch, _) = decided(tainted(node), &cause);
+        assert!(patch[1].contains("/spec/taints/0"), "{patch:?}");
+        assert!(patch.len() == 2 || cause == UncordonCause::Rebalance, "the claim stays: {patch:?}");
+    }
+    let foreign = json!([{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]);
+    assert_eq!(decided(with(unclaimed(), "/spec/taints", foreign), &RUNS).1, not_ours());
 }
 
+/// The node was never out of use, so it need not be Ready.
 #[test]
 fn taint_of_a_waiting_node_goes_with_its_maintenance() {
-    let mut waiting = node();
-    waiting["metadata"]["annotations"] = json!({});
-    waiting["spec"] = json!({"taints": [{"key": "spillway/planned", "value": "e-1", "effect": "PreferNoSchedule"}]});
-    // The node was never out of use, so it need not be Ready.
-    waiting["status"]["conditions"][0]["status"] = json!("Unknown");
+    let planned = json!({"taints": [{"key": "spillway/planned", "value": "e-1", "effect": "PreferNoSchedule"}]});
+    let waiting = with(with(unclaimed(), "/spec", planned), "/status/conditions", json!([]));
     for over in [UncordonCause::Maintenance(maintenance("m-1")), UncordonCause::Reboot(maintenance("m-1"))] {
         let (patch, result) = decided(waiting.clone(), &over);
         assert_eq!(patch[1..], [r#"{"op":"remove","path":"/spec/taints/0"}"#.to_owned()]);
-        assert_eq!(result, UncordonResult::NotOurs { node: "n-1".to_owned() });
+        assert_eq!(result, not_ours());
     }
 }
 

@@ -1,5 +1,5 @@
 use kube::Api;
-use spillway_core::node::claimant::How;
+use spillway_core::node::claimant::ClaimResult;
 
 use super::*;
 use crate::actions::claim::{Claiming, Purpose, claim};
@@ -16,7 +16,7 @@ fn wrong_guess() -> Expected {
 }
 
 /// The claim's node and its kind, or the outcome of the notice.
-type Claimed = Result<Result<(String, How), Next>, Failure>;
+type Claimed = Result<Result<(String, ClaimResult), Next>, Failure>;
 
 async fn claimed_by(context: &TestContext, case: &Case, record: &mut Record) -> Claimed {
     let attempt = case.attempt(context).await;
@@ -39,8 +39,8 @@ async fn of_rebalance(api: impl IntoIterator<Item = Expected>) -> Claimed {
     of(Case::of(Kind::Rebalance, Deadline::Open), api, []).await
 }
 
-fn first(name: &str) -> Result<(String, How), Next> {
-    Ok((name.to_owned(), How::First))
+fn first(name: &str) -> Result<(String, ClaimResult), Next> {
+    Ok((name.to_owned(), ClaimResult::First))
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,13 +123,13 @@ async fn missing_right_is_a_failure_at_once_and_401_at_the_end() {
 async fn cordon_denied_by_a_webhook_is_skipped_if_the_instance_goes() {
     let denied = |code| [patch().says(code, denied_by_webhook(code))];
     for code in [403, 422, 429] {
-        let Ok((node, How::Denied(status))) = of_spot(denied(code)).await.unwrap() else { panic!("{code}") };
+        let Ok((node, ClaimResult::Denied(status))) = of_spot(denied(code)).await.unwrap() else { panic!("{code}") };
         assert_eq!((node.as_str(), status.code), (NODE, code));
     }
     for case in [Case::of(Kind::Stopping, Deadline::Unknown), Case::held(Kind::Terminate)] {
         let aws = case.notice.hook.iter().flat_map(|_| [hook_described(), heartbeat().perhaps()]).collect::<Vec<_>>();
         let claimed = of(case, denied(403), aws).await.unwrap();
-        assert!(matches!(claimed, Ok((_, How::Denied(_)))), "{claimed:?}");
+        assert!(matches!(claimed, Ok((_, ClaimResult::Denied(_)))), "{claimed:?}");
     }
     let failure = of_rebalance(denied(403)).await.unwrap_err();
     assert_eq!(failure.error_type(), "KubernetesDenied");
@@ -145,7 +145,9 @@ async fn failing_claim_is_skipped_if_the_instance_goes() {
         [(down(), webhook, 5..8), (patch(), "the API server did not answer within 15 s", 15..20)]
     {
         let began = Instant::now();
-        let Ok((name, How::Denied(status))) = of_spot([answer, read_node(node())]).await.unwrap() else { panic!() };
+        let Ok((name, ClaimResult::Denied(status))) = of_spot([answer, read_node(node())]).await.unwrap() else {
+            panic!()
+        };
         assert_eq!((name.as_str(), status.message.as_str()), (NODE, message));
         assert!(seconds.contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     }
@@ -156,7 +158,7 @@ async fn failing_claim_is_skipped_if_the_instance_goes() {
     assert_eq!(outcome, Err(Outcome::Ignored(Reason::OptedOut(NODE.to_owned())).into()));
     // An answer may be an error although the claim was made.
     let made = read_node(claimed(Kind::Spot.as_str(), "e-1", "r-1"));
-    assert_eq!(of_spot([down(), made]).await.unwrap(), Ok((NODE.to_owned(), How::Again)));
+    assert_eq!(of_spot([down(), made]).await.unwrap(), Ok((NODE.to_owned(), ClaimResult::Again)));
 
     assert_eq!(of_rebalance([down()]).await.unwrap_err().error_type(), "KubernetesRefused");
     let began = Instant::now();

@@ -61,8 +61,8 @@ async fn later_drain_is_described_with_its_begin() {
 
 #[tokio::test(start_paused = true)]
 async fn ignored_notice_costs_no_request() {
-    let (outcome, _) = rehearsed(&Case::spot(), Decision::Ignore(Reason::AutoMode), []).await;
-    assert_eq!(outcome, Outcome::Ignored(Reason::AutoMode));
+    let (outcome, _) = rehearsed(&Case::spot(), Decision::Ignore(Reason::NothingLeft), []).await;
+    assert_eq!(outcome, Outcome::Ignored(Reason::NothingLeft));
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,7 +32,7 @@ async fn reason(case: Case, aws: impl IntoIterator<Item = Expected>) -> Option<R
 
 #[tokio::test(start_paused = true)]
 async fn found_maintenance_is_drained_for_while_ec2_lists_it() {
-    let over = || Some(Reason::NoLongerNamed(instance_id().to_string()));
+    let over = || Some(Reason::NoLongerNamed(instance_id()));
     for (description, expected) in
         [(Some("scheduled reboot"), None), (Some("[Completed] scheduled reboot"), over()), (None, over())]
     {
@@ -44,7 +44,7 @@ async fn found_maintenance_is_drained_for_while_ec2_lists_it() {
 async fn moved_maintenance_is_handed_on_with_its_new_start() {
     let later = "1970-01-01T03:00:00Z";
     let moved = reason(found(), [event(Some("scheduled reboot"), later), invoked().with("03:00:00")]).await;
-    assert_eq!(moved, Some(Reason::Moved { instance: instance_id().to_string(), starts: at(later) }));
+    assert_eq!(moved, Some(Reason::Moved { instance: instance_id(), starts: at(later) }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -55,14 +55,14 @@ async fn without_cluster(variables: &[(&str, &str)], completed: Option<Expected>
     let context = TestContext::new(variables, [], [hook_described()].into_iter().chain(completed));
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
-    let reason = Reason::NoCluster("i-1".to_owned());
+    let reason = Reason::NoCluster(instance_id());
     let outcome = not_a_node(&context, &attempt, reason, &mut record).await.unwrap();
     (outcome, record.hook)
 }
 
 #[tokio::test(start_paused = true)]
 async fn hook_without_a_node_gets_the_result_of_its_setting() {
-    let reason = || Reason::NoCluster("i-1".to_owned());
+    let reason = || Reason::NoCluster(instance_id());
     assert_eq!(without_cluster(&[], None).await, (Outcome::Ignored(reason()), HookStatus::Left));
     for (setting, result) in [("CONTINUE", Continue), ("ABANDON", Abandon)] {
         let ended = without_cluster(&[("SPILLWAY_HOOKS_WITHOUT_NODE", setting)], Some(completed(setting))).await;

@@ -33,13 +33,13 @@ fn still_down() -> Expected {
     described("stopped", &[])
 }
 
-fn ignored(reason: impl FnOnce(String) -> Reason) -> Next {
-    Outcome::Ignored(reason(NODE.to_owned())).into()
+fn ignored(reason: Reason) -> Next {
+    Outcome::Ignored(reason).into()
 }
 
 #[tokio::test(start_paused = true)]
 async fn running_instance_costs_no_request() {
-    assert_eq!(declared(InstanceState::Up, [], []).await.unwrap(), ignored(Reason::NotDown));
+    assert_eq!(declared(InstanceState::Up, [], []).await.unwrap(), ignored(Reason::NotDown(instance_id())));
 }
 
 /// A node that changes meanwhile is read again at once.
@@ -66,17 +66,17 @@ async fn missing_right_to_taint_or_describe_is_a_failure() {
 #[tokio::test(start_paused = true)]
 async fn node_that_stays_ready_is_not_tainted() {
     let api = [read_node(node()).repeated(), list_node(node()), watch_node().streams(&[])].map(Expected::at_any_time);
-    assert_eq!(of_down(api, []).await, ignored(Reason::StillReady));
+    assert_eq!(of_down(api, []).await, ignored(Reason::StillReady(NODE.to_owned())));
 }
 
 /// The kubelet is about to run the same pods again.
 #[tokio::test(start_paused = true)]
 async fn node_of_a_restarted_instance_is_not_tainted() {
-    assert_eq!(of_down([silent()], [described("running", &[])]).await, ignored(Reason::RunsAgain));
+    assert_eq!(of_down([silent()], [described("running", &[])]).await, ignored(Reason::RunsAgain(instance_id())));
     // EC2's answer may be behind.
     let mut booted = missed();
     booted["status"]["nodeInfo"]["bootID"] = json!("b-3");
     let watched = watch_node().streams(&[watched("MODIFIED", &booted)]).perhaps();
     let api = [read_node(node()), list_node(missed()), watched, read_node(booted)];
-    assert_eq!(of_down(api, []).await, ignored(Reason::RunsAgain));
+    assert_eq!(of_down(api, []).await, ignored(Reason::RunsAgain(instance_id())));
 }

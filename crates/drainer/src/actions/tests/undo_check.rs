@@ -60,7 +60,7 @@ async fn cluster_that_is_silent_for_fifteen_seconds_is_checked_again() {
 async fn denied_access_means_not_ours_unless_a_claim_was_made() {
     let denied = || call(format!("GET {NODE_PATH}")).says(403, status(403, "Forbidden", "nodes")).repeated();
     let outcome = checked(running(), 0, [denied()], []).await.unwrap();
-    assert!(matches!(outcome, UncordonOutcome::Ignored(Reason::NotLetIn { code: 403, .. })), "{outcome:?}");
+    assert!(matches!(outcome, UncordonOutcome::Ignored(Reason::AccessDenied { code: 403, .. })), "{outcome:?}");
     assert_eq!(checked(rebalance(), 0, [denied()], []).await.unwrap_err().error_type(), "KubernetesDenied");
 }
 

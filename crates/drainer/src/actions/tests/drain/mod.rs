@@ -4,7 +4,7 @@ mod ends;
 mod newcomers;
 
 use spillway_core::drain::deadline::Termination;
-use spillway_core::node::claimant::How;
+use spillway_core::node::claimant::ClaimResult;
 
 use super::*;
 
@@ -64,7 +64,7 @@ async fn denied_cordon_is_repeated_during_the_drain() {
     let api = [denied(), pods(&["a"]), eviction("a"), watch_pods(&[]), denied(), claim_node(), observed];
     let (outcome, record) = drain_spot(api).await;
     outcome.unwrap_err();
-    assert_eq!(record.claim.map(|claim| claim.how), Some(How::First));
+    assert_eq!(record.claim.map(|claim| claim.how), Some(ClaimResult::First));
     let steps: Vec<_> = record.steps.iter().map(|(step, _)| *step).collect();
     assert_eq!(steps, [StepName::Claimed, StepName::Drained]);
 }
