@@ -39,7 +39,7 @@ pub(crate) const KARPENTER: Setting = Setting {
     default: "off",
     accepted: "off or nodeclaim",
     meaning: "whether Spillway acts on Karpenter's nodes. `nodeclaim` writes the deadline on the NodeClaim and deletes it, \
-              so that Karpenter starts the replacement first. It needs three rights more: \
+              so that Karpenter starts the replacement first. This needs three more rights: \
               `kubectl apply -f deploy/optional/karpenter.yaml`",
 };
 pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
@@ -68,7 +68,7 @@ pub(crate) const HOOKS: Setting = Setting {
     name: "SPILLWAY_HOOKS",
     default: "spillway",
     accepted: "names of lifecycle hooks, separated by commas",
-    meaning: "which hooks are ours to complete; every other one is left to others",
+    meaning: "the hooks that Spillway completes; no other hook is touched",
 };
 pub(crate) const HOOK_GROUP_TAG: Setting = Setting {
     name: "SPILLWAY_HOOK_GROUP_TAG",
@@ -82,27 +82,27 @@ pub(crate) const CLUSTERS: Setting = Setting {
     name: "SPILLWAY_CLUSTERS",
     default: NONE,
     accepted: "names of EKS clusters, separated by commas, or nothing",
-    meaning: "whose nodes are acted on; nothing means every cluster's",
+    meaning: "the clusters whose nodes are drained; nothing means all clusters",
 };
 pub(crate) const MANAGED_TAG: Setting = Setting {
     name: "SPILLWAY_MANAGED_TAG",
     default: NONE,
     accepted: "a tag's key, or key=value, or nothing",
-    meaning: "only instances with that tag, or of an Auto Scaling group with it, are acted on; \
-              aws-node-termination-handler/managed is the one that NTH uses",
+    meaning: "only instances with the tag, or of an Auto Scaling group with it, are drained; NTH uses \
+              aws-node-termination-handler/managed",
 };
 pub(crate) const NODE_SELECTOR: Setting = Setting {
     name: "SPILLWAY_NODE_SELECTOR",
     default: NONE,
     accepted: "a label selector as kubectl takes it, such as team=shop,tier in (web,api),!legacy, or nothing",
-    meaning: "only nodes with such labels are acted on. It costs a request before the cordon. A node with the label \
-              spillway/ignore is never touched, whatever this says",
+    meaning: "only nodes with these labels are drained. This costs a request before the cordon. A node with the label \
+              spillway/ignore is never drained",
 };
 pub(crate) const TAINTS: Setting = Setting {
     name: "SPILLWAY_TAINTS",
     default: NONE,
     accepted: "one of spillway and nth, out-of-service, or both with a comma between them, or off",
-    meaning: "which taints a node gets. `spillway`: one such as spillway/spot-interruption (NoSchedule), with the claim. `nth`: \
+    meaning: "the taints of a drained node. `spillway`: one such as spillway/spot-interruption (NoSchedule), with the claim. `nth`: \
               the same with the names of aws-node-termination-handler, which has none for some kinds of notice \
               ([all names](what-happens.md#marks-on-the-node)). `out-of-service`: node.kubernetes.io/out-of-service, which \
               frees pods and volumes at once, on a NotReady node whose instance EC2 calls stopped or terminated",
@@ -119,14 +119,14 @@ pub(crate) const NODE_EVENTS: Setting = Setting {
     name: "SPILLWAY_NODE_EVENTS",
     default: "false",
     accepted: "true or false",
-    meaning: "whether [Kubernetes events](what-happens.md#kubernetes-events) on the node and its pods say what became of \
-              them. It needs a right more: `kubectl apply -f deploy/optional/node-events.yaml`",
+    meaning: "whether [Kubernetes events](what-happens.md#kubernetes-events) on the node and its pods describe the \
+              drain. This needs one more right: `kubectl apply -f deploy/optional/node-events.yaml`",
 };
 pub(crate) const DRY_RUN: Setting = Setting {
     name: "SPILLWAY_DRY_RUN",
     default: "false",
     accepted: "true or false",
-    meaning: "whether to touch nothing and only say what would have been done",
+    meaning: "whether to change nothing and only report the intended actions",
 };
 /// All settings, in the template's order.
 pub(crate) const SETTINGS: [Setting; 17] = [
@@ -162,7 +162,7 @@ pub(crate) const STACK: Setting = Setting {
     name: "SPILLWAY_STACK",
     default: NONE,
     accepted: "the name of a CloudFormation stack",
-    meaning: "whose events the function puts on the bus; the template sets it",
+    meaning: "the stack of the function's events on the bus; the template sets it",
 };
 
 /// Variable that the template sets: the queue of the announcer.

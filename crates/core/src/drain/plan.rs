@@ -137,7 +137,7 @@ fn has_mirror_annotation(pod: &Pod) -> bool {
 
 fn is_skipped(pod: &Pod) -> bool {
     let annotations = pod.metadata.annotations.as_ref();
-    annotations.and_then(|annotations| annotations.get(annotation::DRAIN)).is_some_and(|asks| asks == "skip")
+    annotations.and_then(|annotations| annotations.get(annotation::DRAIN)).is_some_and(|value| value == "skip")
 }
 
 /// Label of a pod that runs Mountpoint for Amazon S3 for other pods of its node (mountpoint-s3-csi-driver, `mppod`).

@@ -20,7 +20,7 @@ pub const NODE_POOL: &str = "karpenter.sh/nodepool";
 
 pub const OWNER_LABELS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];
 
-/// Reason to leave a node with these labels alone, whoever owns it.
+/// Reason to leave a node with these labels alone, for any owner.
 pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Selector) -> Option<Unclaimed> {
     if labels.contains_key(IGNORE) {
         return Some(Unclaimed::OptedOut(name.to_owned()));

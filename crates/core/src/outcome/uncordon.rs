@@ -61,7 +61,7 @@ impl fmt::Display for UncordonOutcome {
                 write!(f, "cluster {cluster} could not be reached, and is tried again at {at}: {why}")
             }
             Self::NotDescribed { why, at } => {
-                write!(f, "AWS gave no answer about the instance, and is asked again at {at}: {why}")
+                write!(f, "AWS gave no answer about the instance, and is called again at {at}: {why}")
             }
             Self::Ignored(reason) => write!(f, "{reason}"),
         }
