@@ -160,19 +160,7 @@ impl fmt::Display for Outcome {
             Self::Postponed { instance, starts, begins, gives_way_to, uncordoned } => {
                 write!(f, "maintenance of {instance}")?;
                 starts.map_or(Ok(()), |starts| write!(f, " begins at {starts}"))?;
-                match gives_way_to {
-                    Some(obstacle) => write!(f, "; its drain is postponed until {begins}, because {obstacle}")?,
-                    None => write!(f, "; its drain is scheduled for {begins}")?,
-                }
-                match (uncordoned, gives_way_to) {
-                    (UncordonResult::GivenBack { node }, None) => {
-                        write!(f, "; node {node}, which was drained for it, is given back until then")
-                    }
-                    (UncordonResult::GivenBack { node }, Some(_)) => {
-                        write!(f, "; node {node} is given back until then")
-                    }
-                    _ => Ok(()),
-                }
+                postponed(*begins, *gives_way_to, uncordoned, f)
             }
             Self::OneForEach { instances, left_out } => {
                 write!(f, "handed on, once for each of its instances: {instances}")?;
@@ -193,6 +181,25 @@ impl fmt::Display for Outcome {
             Self::WouldHave(done) => write!(f, "dry run: would have {done}"),
             Self::LeftToOthers(reason) | Self::Ignored(reason) | Self::NotANode { reason } => write!(f, "{reason}"),
         }
+    }
+}
+
+fn postponed(
+    begins: Timestamp,
+    gives_way_to: Option<OtherDrains>,
+    uncordoned: &UncordonResult,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    match gives_way_to {
+        Some(others) => write!(f, "; its drain is postponed until {begins}, because {others}")?,
+        None => write!(f, "; its drain is scheduled for {begins}")?,
+    }
+    match (uncordoned, gives_way_to) {
+        (UncordonResult::GivenBack { node }, None) => {
+            write!(f, "; node {node}, which was drained for it, is given back until then")
+        }
+        (UncordonResult::GivenBack { node }, Some(_)) => write!(f, "; node {node} is given back until then"),
+        _ => Ok(()),
     }
 }
 

@@ -163,14 +163,14 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Clone, PartialEq)]
-    enum Refusal {
+    enum TestError {
         Busy,
         BusyFor(u64),
         Denied,
         Throttled,
     }
 
-    impl Transient for Refusal {
+    impl Transient for TestError {
         fn is_transient(&self) -> bool {
             *self != Self::Denied
         }
@@ -195,7 +195,7 @@ mod tests {
             in_seconds(60),
             async || {
                 attempts += 1;
-                if attempts < 5 { Err(Refusal::Busy) } else { Ok(attempts) }
+                if attempts < 5 { Err(TestError::Busy) } else { Ok(attempts) }
             },
             |_| (),
         );
@@ -207,31 +207,31 @@ mod tests {
         let mut attempts = 0;
         let refuse = async || {
             attempts += 1;
-            Err::<(), _>(Refusal::Denied)
+            Err::<(), _>(TestError::Denied)
         };
-        assert_eq!(until(in_seconds(60), refuse, |_| ()).await, Err(Stopped::Failed(Refusal::Denied)));
+        assert_eq!(until(in_seconds(60), refuse, |_| ()).await, Err(Stopped::Failed(TestError::Denied)));
         assert_eq!(attempts, 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn retries_end_with_the_time_and_the_last_error() {
         let end = in_seconds(60);
-        let failing = until(end, || ready(Err::<(), _>(Refusal::Busy)), |_| ());
-        assert_eq!(failing.await, Err(Stopped::Failed(Refusal::Busy)));
+        let failing = until(end, || ready(Err::<(), _>(TestError::Busy)), |_| ());
+        assert_eq!(failing.await, Err(Stopped::Failed(TestError::Busy)));
         assert_eq!(Instant::now(), end);
     }
 
     #[tokio::test(start_paused = true)]
     async fn hanging_attempt_ends_with_the_time() {
         let end = in_seconds(5);
-        assert_eq!(until(end, pending::<Result<(), Refusal>>, |_| ()).await, Err(Stopped::TimeUp));
+        assert_eq!(until(end, pending::<Result<(), TestError>>, |_| ()).await, Err(Stopped::TimeUp));
         assert_eq!(Instant::now(), end);
         let mut attempts = 0;
         let hanging = async || {
             attempts += 1;
-            if attempts > 1 { pending().await } else { Err::<(), _>(Refusal::Busy) }
+            if attempts > 1 { pending().await } else { Err::<(), _>(TestError::Busy) }
         };
-        assert_eq!(until(in_seconds(5), hanging, |_| ()).await, Err(Stopped::Failed(Refusal::Busy)));
+        assert_eq!(until(in_seconds(5), hanging, |_| ()).await, Err(Stopped::Failed(TestError::Busy)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -240,16 +240,16 @@ mod tests {
         let mut attempts = 0;
         let busy = async || {
             attempts += 1;
-            Err::<(), _>(Refusal::Busy)
+            Err::<(), _>(TestError::Busy)
         };
-        assert_eq!(with_pauses(in_seconds(60), pauses, busy, |_| ()).await, Err(Stopped::Failed(Refusal::Busy)));
+        assert_eq!(with_pauses(in_seconds(60), pauses, busy, |_| ()).await, Err(Stopped::Failed(TestError::Busy)));
         assert_eq!((attempts, begin.elapsed()), (3, Duration::from_secs(3)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn retry_after_only_lengthens_a_pause() {
         let (begin, pauses) = (Instant::now(), [1, 2].map(Duration::from_secs));
-        let mut answers = vec![Ok(()), Err(Refusal::BusyFor(0)), Err(Refusal::BusyFor(10))];
+        let mut answers = vec![Ok(()), Err(TestError::BusyFor(0)), Err(TestError::BusyFor(10))];
         let done = with_pauses(in_seconds(60), pauses, async || answers.pop().unwrap(), |_| ()).await;
         assert_eq!((done, begin.elapsed()), (Ok(()), Duration::from_secs(10 + 2)));
     }
@@ -264,12 +264,12 @@ mod tests {
     }
 
     impl Bucket {
-        fn take(&mut self) -> Result<(), Refusal> {
+        fn take(&mut self) -> Result<(), TestError> {
             let now = Instant::now();
             self.left = (self.left + (now - self.at).as_secs_f64() * self.per_second).min(self.most);
             (self.at, self.calls) = (now, self.calls + 1);
             if self.left < 1.0 {
-                return Err(Refusal::Throttled);
+                return Err(TestError::Throttled);
             }
             self.left -= 1.0;
             Ok(())

@@ -50,11 +50,11 @@ pub struct BlockedPod {
 pub(super) struct Blockage {
     /// Begin of each pod's blockage.
     since: BTreeMap<PodUid, Instant>,
-    stage: Stage,
+    stage: BlockageStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum BlockageStage {
     Short,
     /// The pods of the published event; in a later invocation all pods that had to leave at its begin.
     Published(BTreeSet<PodUid>),
@@ -66,11 +66,11 @@ impl Blockage {
     /// Blockage of a drain with these pods, after the events of earlier invocations.
     pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
-            None => Stage::Short,
-            Some(PublishedBlockage::Begun) => {
-                Stage::Published(pods.iter().filter(|(_, pod)| has_to_leave(pod)).map(|(uid, _)| uid.clone()).collect())
-            }
-            Some(PublishedBlockage::Over) => Stage::Over,
+            None => BlockageStage::Short,
+            Some(PublishedBlockage::Begun) => BlockageStage::Published(
+                pods.iter().filter(|(_, pod)| has_to_leave(pod)).map(|(uid, _)| uid.clone()).collect(),
+            ),
+            Some(PublishedBlockage::Over) => BlockageStage::Over,
         };
         Self { since: BTreeMap::new(), stage }
     }
@@ -78,9 +78,9 @@ impl Blockage {
     /// Last published event, for a later invocation.
     pub(super) fn published(&self) -> Option<PublishedBlockage> {
         match self.stage {
-            Stage::Short => None,
-            Stage::Published(_) => Some(PublishedBlockage::Begun),
-            Stage::Over => Some(PublishedBlockage::Over),
+            BlockageStage::Short => None,
+            BlockageStage::Published(_) => Some(PublishedBlockage::Begun),
+            BlockageStage::Over => Some(PublishedBlockage::Over),
         }
     }
 
@@ -92,25 +92,25 @@ impl Blockage {
         now: Instant,
     ) -> Option<BlockageNews> {
         match &self.stage {
-            Stage::Short => {
+            BlockageStage::Short => {
                 self.observe(pods, now);
                 if self.due(window)? > now {
                     return None;
                 }
                 let blocked = pods.iter().filter_map(|(uid, pod)| blocked(uid, pod, window)).collect();
-                self.stage = Stage::Published(std::mem::take(&mut self.since).into_keys().collect());
+                self.stage = BlockageStage::Published(std::mem::take(&mut self.since).into_keys().collect());
                 Some(BlockageNews::Begun(blocked))
             }
-            Stage::Published(uids) => {
+            BlockageStage::Published(uids) => {
                 let known = || uids.iter().filter_map(|uid| Some((uid, pods.get(uid)?)));
                 if known().any(|(_, pod)| has_to_leave(pod)) {
                     return None;
                 }
                 let over = known().map(|(uid, pod)| ReleasedPod { uid: uid.clone(), name: pod.name.clone() }).collect();
-                self.stage = Stage::Over;
+                self.stage = BlockageStage::Over;
                 Some(BlockageNews::Over(over))
             }
-            Stage::Over => None,
+            BlockageStage::Over => None,
         }
     }
 

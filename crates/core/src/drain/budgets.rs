@@ -29,7 +29,7 @@ const NAMED: usize = 4;
 
 /// The pods of one budget that still have to leave.
 #[derive(Debug, Default)]
-struct Queue<'a> {
+struct BudgetQueue<'a> {
     /// Number of evictions under way.
     requested: usize,
     /// Waiting pods, with the time of their last request.
@@ -82,7 +82,7 @@ impl KnownBudgets {
     }
 
     /// Number of a budget's pods to evict now, beside those whose evictions are under way.
-    fn count(&self, budget: &BudgetName, queue: &Queue<'_>, now: Instant) -> usize {
+    fn count(&self, budget: &BudgetName, queue: &BudgetQueue<'_>, now: Instant) -> usize {
         let Some(allowed) = self.0.get(budget) else { return 0 };
         allowed.pods.saturating_sub(queue.requested).max(usize::from(allowed.probe_at <= now))
     }
@@ -165,8 +165,11 @@ pub fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
     blocked.map(|pod| pod.name.namespace.as_str()).collect()
 }
 
-fn queues(pods: &BTreeMap<PodUid, Tracked>, has_turn: impl Fn(&Tracked) -> bool) -> BTreeMap<&BudgetName, Queue<'_>> {
-    let mut queues = BTreeMap::<_, Queue<'_>>::new();
+fn queues(
+    pods: &BTreeMap<PodUid, Tracked>,
+    has_turn: impl Fn(&Tracked) -> bool,
+) -> BTreeMap<&BudgetName, BudgetQueue<'_>> {
+    let mut queues = BTreeMap::<_, BudgetQueue<'_>>::new();
     for (uid, pod) in pods {
         let Some(budget) = pod.budget().filter(|_| !pod.is_returned) else { continue };
         match pod.state {

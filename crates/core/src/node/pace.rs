@@ -25,8 +25,8 @@ pub const LIMIT: usize = 5;
 #[derive(Debug, Default)]
 pub struct Claims(Vec<(String, Pace)>);
 
-/// Place of a claim. The last claims are taken back first.
-type Place<'a> = (Timestamp, &'a str);
+/// Order of claims by time and name. The last claims are taken back first.
+type ClaimOrder<'a> = (Timestamp, &'a str);
 
 /// Decision about a drain that has claimed its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Claims {
         }
     }
 
-    fn others(&self, node: &str, group: Option<&str>) -> impl Iterator<Item = Place<'_>> {
+    fn others(&self, node: &str, group: Option<&str>) -> impl Iterator<Item = ClaimOrder<'_>> {
         let of_group = self.0.iter().filter(move |(name, pace)| name != node && pace.group.as_deref() == group);
         of_group.map(|(name, pace)| (pace.claimed, name.as_str()))
     }

@@ -167,25 +167,9 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     let (name, observed) = (node.name_any(), ObservedNode::of(node));
     let annotation = observed.annotation();
     let ours = annotation.as_ref().filter(|annotation| over.was_for(annotation));
-    // A Ready node is in service, for any cause.
-    let was_down = ours.is_some() || matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool);
-    let is_ours = |taint: &Taint| {
-        ours.is_some_and(|annotation| annotation.taints.contains(&taint::text(taint)))
-            || (was_down && *taint == taint::out_of_service())
-            || taint.key == taint::PLANNED
-    };
-    let taints: Vec<usize> =
-        observed.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect();
-    let held = || match &annotation {
-        Some(annotation) => UncordonResult::Held {
-            node: name.clone(),
-            notice: annotation.notice.clone(),
-            event: annotation.event.clone(),
-        },
-        None => UncordonResult::NotOurs { node: name.clone() },
-    };
+    let taints = our_taints(&observed, ours, over);
     if ours.is_none() && taints.is_empty() {
-        return (None, held());
+        return (None, held(name, annotation));
     }
     if observed.label(labels::IGNORE).is_some() {
         return (None, UncordonResult::OptedOut { node: name });
@@ -203,12 +187,12 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     for at in taints.iter().rev() {
         patch.remove(&["spec", "taints", &at.to_string()]);
     }
-    let Some(annotation) = ours else { return (Some(patch.done()), held()) };
+    let Some(ours) = ours else { return (Some(patch.done()), held(name, annotation)) };
     patch.remove(&["metadata", "annotations", ANNOTATION]);
     if observed.label(labels::EXCLUDED) == Some(labels::EXCLUDED_BY_US) {
         patch.remove(&["metadata", "labels", labels::EXCLUDED]);
     }
-    let undone = match cordon_owner(node, &observed, annotation) {
+    let undone = match cordon_owner(node, &observed, ours) {
         None => {
             patch.remove(&["spec", "unschedulable"]);
             UncordonResult::GivenBack { node: name }
