@@ -6,6 +6,8 @@ use super::*;
 use crate::node::claim_annotation::Pace;
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
+/// Taint of the claim.
+const OURS: &str = "spillway/terminate-lifecycle-action=e-1:NoSchedule";
 
 fn annotation(event: &str, request: &str) -> ClaimAnnotation {
     ClaimAnnotation::new(event, request, Kind::Terminate)
@@ -24,17 +26,6 @@ fn claimant(annotation: ClaimAnnotation) -> Claimant<'static> {
         managed_by: ManagedBy::SelfManaged,
         selector: &ANY,
     }
-}
-
-#[test]
-fn begun_maintenance_continues_only_with_its_claim() {
-    let claimant = Claimant { requires_existing_claim: true, ..claimant(annotation("e-2", "r-2")) };
-    let barred = ClaimState::Barred(Unclaimed::MaintenanceBegan("n".to_owned()));
-    for observed in [ObservedNode::untouched(), annotated(false, &annotation("e-1", "r-1"))] {
-        assert_eq!(claim_state(observed, "n", &claimant), barred);
-    }
-    let continues = claim_state(annotated(true, &annotation("e-1", "r-1")), "n", &claimant);
-    assert!(!matches!(continues, ClaimState::Barred(_)), "{continues:?}");
 }
 
 /// An earlier invocation that held the claim.
@@ -62,7 +53,7 @@ fn taint(text: &str) -> Taint {
 fn free(observed: ObservedNode, claimant: &Claimant<'_>) -> Free {
     match claim_state(observed, "n-1", claimant) {
         ClaimState::Free(free) => *free,
-        other => panic!("it is not free: {other:?}"),
+        other => panic!("not free: {other:?}"),
     }
 }
 
@@ -74,6 +65,20 @@ fn joined(event: &str) -> ClaimResult {
 fn patch(observed: ObservedNode, claimant: &Claimant<'_>) -> String {
     let patch = free(observed, claimant).patch(PROVIDER_ID, claimant);
     patch.0.iter().map(|operation| serde_json::to_string(operation).unwrap() + "\n").collect()
+}
+
+/// The first request for a claim of the event.
+fn first() -> Claimant<'static> {
+    claimant(annotation("e-1", "r-1"))
+}
+
+/// A later invocation of the event's notice.
+fn continuation(earlier: &[Earlier]) -> Claimant<'_> {
+    Claimant { earlier, ..claimant(annotation("e-1", "r-2")) }
+}
+
+fn tainted(taints: &[&str]) -> ObservedNode {
+    ObservedNode { taints: taints.iter().map(|text| taint(text)).collect(), ..ObservedNode::untouched() }
 }
 
 /// The node controller taints a node some time after its cordon.
@@ -92,155 +97,123 @@ fn time_of_a_cordon_is_that_of_its_taint() {
 
 #[test]
 fn claim_tests_the_node_before_it_changes_it() {
-    insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant(annotation("e-1", "r-1"))));
+    insta::assert_snapshot!(patch(ObservedNode::untouched(), &first()));
 }
 
 #[test]
 fn claim_leaves_all_its_marks() {
-    let taint = Some(taint("spillway/terminate-lifecycle-action=e-1:NoSchedule"));
-    let claimant = Claimant { taint, excludes: true, ..claimant(annotation("e-1", "r-1")) };
+    let claimant = Claimant { taint: Some(taint(OURS)), excludes: true, ..first() };
     insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant));
+    let foreign_label = patch(labelled(&[(labels::EXCLUDED, "karpenter")]), &claimant);
+    assert!(!foreign_label.contains("exclude-from-external-load-balancers"), "{foreign_label}");
 }
 
 #[test]
 fn claim_adds_missing_maps() {
-    let claimant = Claimant { excludes: true, ..claimant(annotation("e-1", "r-1")) };
     let bare = ObservedNode { labels: None, annotations: None, ..ObservedNode::untouched() };
-    insta::assert_snapshot!(patch(bare, &claimant));
+    insta::assert_snapshot!(patch(bare, &Claimant { excludes: true, ..first() }));
 }
 
 #[test]
-fn taint_is_appended_unless_its_key_and_effect_are_taken() {
-    let ours = taint("spillway/terminate-lifecycle-action=e-1:NoSchedule");
-    let claimant = Claimant { taint: Some(ours.clone()), ..claimant(annotation("e-1", "r-1")) };
-    let tainted = |others: &[Taint]| ObservedNode { taints: others.to_vec(), ..ObservedNode::untouched() };
-    let with_others = patch(tainted(&[taint("team=shop:NoSchedule")]), &claimant);
+fn claim_adds_its_taint_once_and_removes_that_of_waiting() {
+    let claimant = Claimant { taint: Some(taint(OURS)), ..first() };
+    let with_others = patch(tainted(&["team=shop:NoSchedule"]), &claimant);
     assert!(with_others.contains(r#""path":"/spec/taints/-""#) && !with_others.contains(r#""path":"/spec/taints""#));
 
     // Kubernetes accepts each key and effect once: a foreign taint stays, and is not ours.
-    let same = Taint { value: Some("e-0".to_owned()), ..ours };
-    let free = free(tainted(&[same]), &claimant);
-    assert_eq!((free.taint, free.annotation.taints), (None, Vec::new()));
-}
+    let foreign = free(tainted(&["spillway/terminate-lifecycle-action=e-0:NoSchedule"]), &claimant);
+    assert_eq!((foreign.taint, foreign.annotation.taints), (None, Vec::new()));
 
-#[test]
-fn annotation_names_also_the_former_claims_taints() {
-    let before =
-        ClaimAnnotation { taints: vec!["spillway/rebalance=e-0:NoSchedule".to_owned()], ..annotation("e-0", "r-0") };
-    let before = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..before };
-    let taint = Some(taint("spillway/terminate-lifecycle-action=e-1:NoSchedule"));
-    let claimant = Claimant { taint, ..claimant(annotation("e-1", "r-1")) };
-    assert_eq!(
-        free(annotated(true, &before), &claimant).annotation.taints,
-        ["spillway/rebalance=e-0:NoSchedule", "spillway/terminate-lifecycle-action=e-1:NoSchedule"]
-    );
-}
+    let milder = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..annotation("e-0", "r-0") };
+    let milder = ClaimAnnotation { taints: vec!["spillway/rebalance=e-0:NoSchedule".to_owned()], ..milder };
+    let taken_over = free(annotated(true, &milder), &claimant).annotation.taints;
+    assert_eq!(taken_over, ["spillway/rebalance=e-0:NoSchedule", OURS]);
 
-#[test]
-fn removed_taint_is_not_added_again() {
-    let ours = taint("spillway/terminate-lifecycle-action=e-1:NoSchedule");
-    let before = ClaimAnnotation { taints: vec![taint::text(&ours)], ..annotation("e-1", "r-1") };
-    let claimant = Claimant { taint: Some(ours), earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
-    let free = free(annotated(true, &before), &claimant);
-    assert_eq!((free.taint, free.annotation.taints.len()), (None, 1));
-}
+    let before = ClaimAnnotation { taints: vec![OURS.to_owned()], ..annotation("e-1", "r-1") };
+    let earlier_invocations = [earlier("r-1")];
+    let continued = Claimant { taint: Some(taint(OURS)), ..continuation(&earlier_invocations) };
+    let removed = free(annotated(true, &before), &continued);
+    assert_eq!((removed.taint, removed.annotation.taints.len()), (None, 1), "a removed taint is not added again");
 
-#[test]
-fn foreign_load_balancer_label_stays() {
-    let claimant = Claimant { excludes: true, ..claimant(annotation("e-1", "r-1")) };
-    let patch = patch(labelled(&[(labels::EXCLUDED, "karpenter")]), &claimant);
-    assert!(!patch.contains("exclude-from-external-load-balancers"), "{patch}");
+    let waited = patch(tainted(&["team=shop:NoSchedule", "spillway/planned=e-1:PreferNoSchedule"]), &first());
+    assert!(waited.contains(r#"{"op":"test","path":"/spec/taints/1/key","value":"spillway/planned"}"#), "{waited}");
+    assert!(waited.contains(r#"{"op":"remove","path":"/spec/taints/1"}"#), "{waited}");
 }
 
 #[test]
 fn cordoned_node_is_claimed_without_its_cordon() {
-    let claimant = claimant(annotation("e-1", "r-1"));
-    let observed = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
-    assert_eq!(free(observed.clone(), &claimant).how, ClaimResult::CordonedByOthers);
-    insta::assert_snapshot!(patch(observed, &claimant));
+    let cordoned = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
+    let unreadable = Some([(ANNOTATION.to_owned(), "{".to_owned())].into());
+    for observed in [cordoned.clone(), ObservedNode { annotations: unreadable, ..cordoned.clone() }] {
+        let free = free(observed, &first());
+        assert_eq!((free.how, free.annotation.cordoned), (ClaimResult::CordonedByOthers, false));
+    }
+    insta::assert_snapshot!(patch(cordoned, &first()));
 }
 
 #[test]
-fn opted_out_node_is_barred_even_with_a_claim() {
-    let barred = |observed| claim_state(observed, "n-1", &claimant(annotation("e-1", "r-1")));
-    let opted_out = labelled(&[(labels::IGNORE, "")]);
-    assert_eq!(barred(opted_out.clone()), ClaimState::Barred(Unclaimed::OptedOut("n-1".to_owned())));
-    let claimed = ObservedNode { labels: opted_out.labels, ..annotated(true, &annotation("e-1", "r-1")) };
-    assert_eq!(barred(claimed), ClaimState::Barred(Unclaimed::OptedOut("n-1".to_owned())));
+fn opted_out_unselected_and_foreign_nodes_are_barred() {
+    let shop: Selector = [("team".to_owned(), "shop".to_owned())].into_iter().collect();
+    let (opted_out, node_group) =
+        (labelled(&[(labels::IGNORE, "")]), labelled(&[("eks.amazonaws.com/nodegroup", "blue")]));
+    let claimed = ObservedNode { labels: opted_out.labels.clone(), ..annotated(true, &annotation("e-1", "r-1")) };
+    let selects_shop = Claimant { selector: &shop, ..first() };
+    for (observed, claimant, why) in [
+        (opted_out, &first(), Unclaimed::OptedOut("n-1".to_owned())),
+        (claimed, &first(), Unclaimed::OptedOut("n-1".to_owned())),
+        (node_group.clone(), &first(), Unclaimed::ManagedBy(ManagedBy::ManagedNodeGroup)),
+        (ObservedNode::untouched(), &selects_shop, Unclaimed::NotSelected("n-1".to_owned())),
+    ] {
+        assert_eq!(claim_state(observed, "n-1", claimant), ClaimState::Barred(why));
+    }
+    assert_eq!(free(labelled(&[("team", "shop")]), &selects_shop).how, ClaimResult::First);
+    let known_owner = Claimant { managed_by: ManagedBy::ManagedNodeGroup, ..first() };
+    assert!(!patch(node_group, &known_owner).contains("nodegroup"), "decided without a test");
 }
 
 #[test]
-fn owner_label_counts_if_the_tags_name_no_owner() {
-    let observed = labelled(&[("eks.amazonaws.com/nodegroup", "blue")]);
-    let by_tags = claimant(annotation("e-1", "r-1"));
-    let another = ClaimState::Barred(Unclaimed::ManagedBy(ManagedBy::ManagedNodeGroup));
-    assert_eq!(claim_state(observed.clone(), "n-1", &by_tags), another);
-    let by_label = Claimant { managed_by: ManagedBy::ManagedNodeGroup, ..by_tags };
-    let claim = patch(observed, &by_label);
-    assert!(!claim.contains("nodegroup"), "decided without a test: {claim}");
-}
-
-#[test]
-fn only_selected_nodes_are_claimed() {
-    let mut selector = Selector::default();
-    selector.extend(kube_core::Expression::Equal("team".to_owned(), "shop".to_owned()));
-    let claimant = Claimant { selector: &selector, ..claimant(annotation("e-1", "r-1")) };
-    let not_selected = ClaimState::Barred(Unclaimed::NotSelected("n-1".to_owned()));
-    assert_eq!(claim_state(ObservedNode::untouched(), "n-1", &claimant), not_selected);
-    assert_eq!(free(labelled(&[("team", "shop")]), &claimant).how, ClaimResult::First);
-}
-
-#[test]
-fn other_notice_or_delivery_joins_and_a_retry_continues() {
-    let observed = annotated(true, &annotation("e-1", "r-1"));
+fn claim_of_a_cordoned_node_is_joined_or_continued() {
+    let claimed = annotated(true, &annotation("e-1", "r-1"));
     for (event, request, how) in
         [("e-1", "r-1", ClaimResult::Again), ("e-2", "r-2", joined("e-1")), ("e-1", "r-2", joined("e-1"))]
     {
-        assert_eq!(claim_state(observed.clone(), "n-1", &claimant(annotation(event, request))), ClaimState::Taken(how));
+        assert_eq!(claim_state(claimed.clone(), "n-1", &claimant(annotation(event, request))), ClaimState::Taken(how));
     }
+    let uncordoned = free(annotated(false, &annotation("e-1", "r-1")), &first());
+    assert_eq!((uncordoned.how, uncordoned.annotation.cordoned), (ClaimResult::First, true), "claimed again");
 }
 
 #[test]
 fn continued_claim_is_taken_over_once() {
-    let continued = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
-    let observed = annotated(true, &annotation("e-1", "r-1"));
-    assert_eq!(free(observed.clone(), &continued).how, ClaimResult::Again);
-    insta::assert_snapshot!(patch(observed, &continued));
+    let earlier_invocations = [earlier("r-1")];
+    let continued = continuation(&earlier_invocations);
+    let claimed = annotated(true, &annotation("e-1", "r-1"));
+    assert_eq!(free(claimed.clone(), &continued).how, ClaimResult::Again);
+    insta::assert_snapshot!(patch(claimed, &continued));
+    let foreign_cordon = ClaimAnnotation { cordoned: false, ..annotation("e-1", "r-1") };
+    assert!(!free(annotated(true, &foreign_cordon), &continued).annotation.cordoned);
 
     let taken = annotated(true, &continued.annotation);
-    let second_delivery = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-3")) };
+    let second_delivery = Claimant { annotation: annotation("e-1", "r-3"), ..continued };
     let by_another = ClaimState::Barred(Unclaimed::DrainedByAnother("n-1".to_owned()));
     assert_eq!(claim_state(taken.clone(), "n-1", &second_delivery), by_another);
-    let retry_of_the_first = claimant(annotation("e-1", "r-1"));
-    assert_eq!(claim_state(taken, "n-1", &retry_of_the_first), ClaimState::Taken(joined("e-1")));
+    assert_eq!(claim_state(taken, "n-1", &first()), ClaimState::Taken(joined("e-1")), "a retry of the first");
 }
 
 #[test]
 fn continuation_leaves_its_events_claim_to_another_invocation() {
-    let continuation = Claimant { earlier: &[earlier("r-1"), earlier("r-2")], ..claimant(annotation("e-1", "r-3")) };
+    let earlier_invocations = [earlier("r-0"), earlier("r-1")];
+    let continuation = continuation(&earlier_invocations);
     let state = |event, request| claim_state(annotated(true, &annotation(event, request)), "n-1", &continuation);
     assert_eq!(state("e-1", "r-9"), ClaimState::Barred(Unclaimed::DrainedByAnother("n-1".to_owned())));
-    assert_eq!(state("e-1", "r-3"), ClaimState::Taken(ClaimResult::Again), "Lambda's retry of the continuation");
-    for request in ["r-1", "r-2"] {
+    assert_eq!(state("e-1", "r-2"), ClaimState::Taken(ClaimResult::Again), "Lambda's retry of the continuation");
+    for request in ["r-0", "r-1"] {
         assert!(matches!(state("e-1", request), ClaimState::Free(free) if free.how == ClaimResult::Again), "{request}");
     }
     assert_eq!(state("e-0", "r-9"), ClaimState::Taken(joined("e-0")), "another event's claim");
-    let lost_answer = Claimant { earlier: &[Earlier { node: None, ..earlier("r-1") }], ..continuation.clone() };
-    let observed = annotated(true, &annotation("e-1", "r-1"));
-    assert_eq!(free(observed, &lost_answer).how, ClaimResult::Again, "the answer to the earlier claim was lost");
-}
-
-#[test]
-fn continued_claim_does_not_own_a_foreign_cordon() {
-    let others = ClaimAnnotation { cordoned: false, ..annotation("e-1", "r-1") };
-    let continued = Claimant { earlier: &[earlier("r-1")], ..claimant(annotation("e-1", "r-2")) };
-    assert!(!free(annotated(true, &others), &continued).annotation.cordoned);
-}
-
-#[test]
-fn uncordoned_node_is_claimed_again() {
-    let free = free(annotated(false, &annotation("e-1", "r-1")), &claimant(annotation("e-1", "r-1")));
-    assert_eq!((free.how, free.annotation.cordoned), (ClaimResult::First, true));
+    let unaware = Claimant { earlier: &[Earlier { node: None, ..earlier("r-1") }], ..continuation.clone() };
+    let claimed = annotated(true, &annotation("e-1", "r-1"));
+    assert_eq!(free(claimed, &unaware).how, ClaimResult::Again, "the answer to the earlier claim was lost");
 }
 
 #[test]
@@ -265,11 +238,14 @@ fn continuation_does_not_claim_a_node_given_back() {
 }
 
 #[test]
-fn unreadable_annotation_does_not_stop_a_drain() {
-    let annotations = [(ANNOTATION.to_owned(), "{".to_owned())].into();
-    let observed = ObservedNode { cordoned: true, annotations: Some(annotations), ..ObservedNode::untouched() };
-    let free = free(observed, &claimant(annotation("e-1", "r-1")));
-    assert_eq!((free.how, free.annotation.cordoned), (ClaimResult::CordonedByOthers, false));
+fn begun_maintenance_continues_only_with_its_claim() {
+    let claimant = Claimant { requires_existing_claim: true, ..claimant(annotation("e-2", "r-2")) };
+    let barred = ClaimState::Barred(Unclaimed::MaintenanceBegan("n".to_owned()));
+    for observed in [ObservedNode::untouched(), annotated(false, &annotation("e-1", "r-1"))] {
+        assert_eq!(claim_state(observed, "n", &claimant), barred);
+    }
+    let continues = claim_state(annotated(true, &annotation("e-1", "r-1")), "n", &claimant);
+    assert!(!matches!(continues, ClaimState::Barred(_)), "{continues:?}");
 }
 
 #[test]
@@ -346,17 +322,4 @@ fn node_is_read_first_if_a_patch_cannot_test_enough() {
 fn instance_goes_unless_its_notice_may_be_called_off() {
     let goes = |kind| claimant(ClaimAnnotation::new("e-1", "r-1", kind)).instance_goes();
     assert_eq!([Kind::Spot, Kind::Terminate, Kind::Rebalance, Kind::Maintenance].map(goes), [true, true, false, false]);
-}
-
-#[test]
-fn claim_removes_the_taint_of_a_node_that_has_waited() {
-    let others = || taint("team=shop:NoSchedule");
-    let observed = ObservedNode {
-        taints: vec![others(), taint("spillway/planned=e-1:PreferNoSchedule")],
-        ..ObservedNode::untouched()
-    };
-    let claimant = claimant(annotation("e-1", "r-1"));
-    let patch = json!(free(observed, &claimant).patch(PROVIDER_ID, &claimant)).to_string();
-    assert!(patch.contains(r#"{"op":"test","path":"/spec/taints/1/key","value":"spillway/planned"}"#), "{patch}");
-    assert!(patch.contains(r#"{"op":"remove","path":"/spec/taints/1"}"#), "{patch}");
 }
