@@ -28,28 +28,3 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     let goes = instance_termination_time.map_or_else(|| envelope.after(NOTICE), |Date(at)| at);
     Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::CapacityReservation, Deadline::Hard(goes))))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{notice, sample};
-    use super::*;
-
-    #[test]
-    fn each_documented_form_has_its_deadline() {
-        for (name, deadline) in [
-            ("capacity-reservation-interruption", "2026-11-21T03:14:05Z"),
-            // The form of an older edition, without a time.
-            ("interruptible-capacity-reservation-interruption", "2026-11-21T03:14:00Z"),
-            // The form of a capacity block, whose deadline has passed.
-            ("capacity-block-interruption", "2026-11-21T03:12:00Z"),
-        ] {
-            let read = notice(sample(name));
-            assert_eq!(
-                (read.kind, read.instance.as_str()),
-                (Kind::CapacityReservation, "i-1234567890abcdef0"),
-                "{name}"
-            );
-            assert_eq!(read.deadline, Deadline::Hard(deadline.parse().unwrap()), "{name}");
-        }
-    }
-}

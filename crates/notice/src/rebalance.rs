@@ -17,16 +17,3 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     let RebalanceDetail { instance } = envelope.detail()?;
     Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::Rebalance, Deadline::Open)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{notice, sample};
-    use super::*;
-
-    #[test]
-    fn recommendation_has_no_deadline() {
-        let read = notice(sample("rebalance-recommendation"));
-        assert_eq!((read.kind, read.deadline), (Kind::Rebalance, Deadline::Open));
-        assert_eq!(read.instance.as_str(), "i-1234567890abcdef0");
-    }
-}

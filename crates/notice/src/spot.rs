@@ -25,26 +25,8 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Notice;
     use super::super::tests::{notice, sample};
     use super::*;
-
-    #[test]
-    fn instance_goes_two_minutes_after_the_notices_time() {
-        assert_eq!(
-            notice(sample("spot-interruption")),
-            Notice {
-                event_id: "12345678-1234-1234-1234-123456789012".to_owned(),
-                kind: Kind::Spot,
-                instance: InstanceId::parse("i-1234567890abcdef0").unwrap(),
-                zone: Some("us-east-1a".to_owned()),
-                time: "2026-11-21T03:12:00Z".parse().unwrap(),
-                deadline: Deadline::Hard("2026-11-21T03:14:00Z".parse().unwrap()),
-                hook: None,
-                maintenance: None,
-            }
-        );
-    }
 
     #[test]
     fn every_instance_action_has_two_minutes() {

@@ -23,42 +23,8 @@ mod tests {
     use serde_json::json;
 
     use super::super::tests::{home, notice, sample};
-    use super::super::{Deadline, Hook, Incoming, InstanceId, Notice, read};
+    use super::super::{Incoming, read};
     use super::*;
-
-    #[test]
-    fn hook_comes_with_the_notice() {
-        assert_eq!(
-            notice(sample("terminate-lifecycle-action")),
-            Notice {
-                event_id: "87654321-1234-1234-1234-123456789012".to_owned(),
-                kind: Kind::Terminate,
-                instance: InstanceId::parse("i-1234567890abcdef0").unwrap(),
-                zone: None,
-                time: "2026-11-21T03:12:00Z".parse().unwrap(),
-                deadline: Deadline::HeldByHook,
-                hook: Some(Hook {
-                    group: "my-asg".to_owned(),
-                    name: "my-lifecycle-hook".to_owned(),
-                    token: Some("87654321-4321-4321-4321-210987654321".to_owned()),
-                }),
-                maintenance: None,
-            }
-        );
-    }
-
-    #[test]
-    fn group_that_keeps_the_instance_has_its_own_kind() {
-        for (name, kind) in [
-            ("return-to-warm-pool", Kind::ReturnToWarmPool),
-            ("replace-root-volume", Kind::ReplaceRootVolume),
-            ("terminate-from-warm-pool", Kind::Terminate),
-        ] {
-            let read = notice(sample(name));
-            assert_eq!((read.kind, read.deadline), (kind, Deadline::HeldByHook), "{name}");
-            assert_eq!(read.hook.unwrap().name, "my-lifecycle-hook");
-        }
-    }
 
     #[test]
     fn optional_fields_may_be_missing() {

@@ -202,6 +202,26 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     (Some(patch.done()), undone)
 }
 
+/// Positions of the taints to remove: those of the claim, and those that other actions of ours left on the node.
+fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &UncordonCause) -> Vec<usize> {
+    // A Ready node is in service, for any cause.
+    let was_down = ours.is_some() || matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool);
+    let is_ours = |taint: &Taint| {
+        ours.is_some_and(|annotation| annotation.taints.contains(&taint::text(taint)))
+            || (was_down && *taint == taint::out_of_service())
+            || taint.key == taint::PLANNED
+    };
+    observed.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect()
+}
+
+/// Result for a node that another notice holds, or none.
+fn held(node: String, annotation: Option<ClaimAnnotation>) -> UncordonResult {
+    match annotation {
+        Some(ClaimAnnotation { notice, event, .. }) => UncordonResult::Held { node, notice, event },
+        None => UncordonResult::NotOurs { node },
+    }
+}
+
 fn not_yet(
     node: &Node,
     observed: &ObservedNode,

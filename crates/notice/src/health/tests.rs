@@ -21,35 +21,6 @@ fn several(event: Value) -> (Kind, Vec<String>) {
     }
 }
 
-/// Kind, deadline, reboot and id of an event's maintenance.
-fn maintenance(event: Value) -> (Kind, String, bool, String) {
-    let read = notice(event);
-    let Deadline::Hard(starts) = read.deadline else { panic!("no hard deadline") };
-    let maintenance = read.maintenance.unwrap();
-    (read.kind, starts.to_string(), maintenance.reboots, maintenance.id)
-}
-
-#[test]
-fn each_form_of_maintenance_has_its_start_and_its_id() {
-    for (name, starts, reboots, id) in [
-        (
-            "scheduled-maintenance",
-            "2026-12-05T13:19:03Z",
-            false,
-            "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED_90353408594353983",
-        ),
-        (
-            "scheduled-maintenance-older-form",
-            "2026-12-05T05:01:10Z",
-            false,
-            "AWS_EC2_INSTANCE_STOP_SCHEDULED_90353408594353980",
-        ),
-    ] {
-        let expected = (Kind::Maintenance, starts.to_owned(), reboots, id.to_owned());
-        assert_eq!(maintenance(sample(&format!("health-{name}"))), expected);
-    }
-}
-
 /// The category decides, so new codes need not be known.
 #[test]
 fn reboots_are_recognized_by_their_code() {
@@ -61,8 +32,7 @@ fn reboots_are_recognized_by_their_code() {
         (with("eventTypeCode", "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"), false),
         (with("eventTypeCode", "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED"), false),
     ] {
-        let (kind, _, is_reboot, _) = maintenance(event.clone());
-        assert_eq!((kind, is_reboot), (Kind::Maintenance, reboots), "{event}");
+        assert_eq!(notice(event.clone()).maintenance.unwrap().reboots, reboots, "{event}");
     }
 }
 
@@ -77,10 +47,9 @@ fn each_page_names_its_instances_once() {
 
 #[test]
 fn closed_maintenance_is_over_for_all_instances() {
-    let over = notice(sample("health-scheduled-maintenance-closed"));
-    assert_eq!((over.kind, over.deadline), (Kind::MaintenanceOver, Deadline::Open));
-    let announced = notice(sample("health-scheduled-maintenance"));
-    assert_eq!((&over.instance, over.maintenance), (&announced.instance, announced.maintenance));
+    let over = notice(sample("health-scheduled-maintenance-closed")).maintenance;
+    assert_eq!(over, notice(sample("health-scheduled-maintenance")).maintenance);
+    assert_eq!(over.unwrap().id, "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED_90353408594353983");
 
     let mut event = sample("health-scheduled-maintenance-page-1");
     event["detail"]["statusCode"] = "closed".into();

@@ -61,6 +61,46 @@ fn every_sample_is_read() {
     assert!(notice_samples().count() >= 20, "samples are missing");
 }
 
+#[test]
+fn each_sample_has_its_kind_and_its_deadline() {
+    let token = Some("87654321-4321-4321-4321-210987654321".to_owned());
+    let hook = Hook { group: "my-asg".to_owned(), name: "my-lifecycle-hook".to_owned(), token };
+    for (name, kind, deadline) in [
+        // The form of a capacity block, whose deadline has passed.
+        ("capacity-block-interruption", Kind::CapacityReservation, "Hard(2026-11-21T03:12:00Z)"),
+        ("capacity-reservation-interruption", Kind::CapacityReservation, "Hard(2026-11-21T03:14:05Z)"),
+        // The form of an older edition, without a time.
+        ("interruptible-capacity-reservation-interruption", Kind::CapacityReservation, "Hard(2026-11-21T03:14:00Z)"),
+        ("health-expedited-retirement", Kind::Maintenance, "Hard(2026-11-21T09:00:00Z)"),
+        ("health-scheduled-maintenance", Kind::Maintenance, "Hard(2026-12-05T13:19:03Z)"),
+        ("health-scheduled-maintenance-closed", Kind::MaintenanceOver, "Open"),
+        ("health-scheduled-maintenance-older-form", Kind::Maintenance, "Hard(2026-12-05T05:01:10Z)"),
+        ("launch-from-warm-pool", Kind::LaunchFromWarmPool, "HeldByHook"),
+        ("launch-into-warm-pool", Kind::LaunchIntoWarmPool, "HeldByHook"),
+        ("launch-lifecycle-action", Kind::Launch, "HeldByHook"),
+        ("rebalance-recommendation", Kind::Rebalance, "Open"),
+        ("replace-root-volume", Kind::ReplaceRootVolume, "HeldByHook"),
+        ("return-to-warm-pool", Kind::ReturnToWarmPool, "HeldByHook"),
+        ("root-volume-replaced", Kind::RootVolumeReplaced, "HeldByHook"),
+        ("spot-interruption", Kind::Spot, "Hard(2026-11-21T03:14:00Z)"),
+        ("state-change-running", Kind::Running, "Open"),
+        ("state-change-shutting-down", Kind::ShuttingDown, "Unknown"),
+        ("state-change-stopped", Kind::Stopped, "Open"),
+        ("state-change-stopping", Kind::Stopping, "Unknown"),
+        ("state-change-terminated", Kind::Terminated, "Open"),
+        ("terminate-from-warm-pool", Kind::Terminate, "HeldByHook"),
+        ("terminate-lifecycle-action", Kind::Terminate, "HeldByHook"),
+    ] {
+        let event = sample(name);
+        let read = notice(event.clone());
+        assert_eq!((read.kind, format!("{:?}", read.deadline)), (kind, deadline.to_owned()), "{name}");
+        assert_eq!((read.instance.as_str(), event["id"] == *read.event_id), ("i-1234567890abcdef0", true), "{name}");
+        assert_eq!(read.time, "2026-11-21T03:12:00Z".parse().unwrap(), "{name}");
+        assert_eq!(read.zone.as_deref(), (kind == Kind::Spot).then_some("us-east-1a"), "{name}");
+        assert_eq!(read.hook, (deadline == "HeldByHook").then(|| hook.clone()), "{name}");
+    }
+}
+
 /// Any principal that may put events on the bus can write such an event.
 #[test]
 fn own_payload_from_an_event_bus_is_refused() {
