@@ -310,7 +310,7 @@ mod tests {
         let begins = "maintenance of i-0123456789abcdef0 begins at 2026-12-24T03:00:00Z; its drain is";
         let until = "postponed until 2026-12-24T02:04:00Z, because";
         let given_back = "; node n-1 is given back until then";
-        let drains = "so many other nodes of its group and zone are being drained: 5";
+        let drains = "5 other nodes of its group and zone are being drained";
         assert_eq!(postponed(Some(OtherDrains(5))), format!("{begins} {until} {drains}{given_back}"));
         let drained = "; node n-1, which was drained for it, is given back until then";
         assert_eq!(postponed(None), format!("{begins} scheduled for 2026-12-24T02:04:00Z{drained}"));

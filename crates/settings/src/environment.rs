@@ -107,9 +107,7 @@ impl Reader {
     /// Returns the settings or all problems, and logs a warning for each unknown variable.
     pub fn finish<T>(self, settings: T) -> Result<T, SettingsError> {
         for name in &self.unknown {
-            tracing::warn!(
-                "{name} is no setting of this version, and changes nothing: docs/settings.md has all there are"
-            );
+            tracing::warn!("unknown setting {name} is ignored; docs/settings.md lists all settings");
         }
         if self.problems.is_empty() { Ok(settings) } else { Err(SettingsError(self.problems)) }
     }

@@ -155,126 +155,131 @@ mod tests {
 
     const GRACE: Duration = Duration::from_secs(30);
 
-    fn secs(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
     fn uid(name: &str) -> PodUid {
         PodUid(format!("uid-of-{name}"))
     }
 
-    /// Waiting pods without a blocker.
-    fn pods<const N: usize>(names: [&str; N], now: Instant) -> BTreeMap<PodUid, Tracked> {
-        names.map(|name| (uid(name), Tracked::new(name_of(name), Tier::Ordinary, GRACE, now))).into()
+    /// Pods of a drain, and their blockage.
+    struct Story {
+        pods: BTreeMap<PodUid, Tracked>,
+        window: Window,
+        blockage: Blockage,
     }
 
-    fn name_of(name: &str) -> PodName {
-        PodName { namespace: "shop".to_owned(), name: name.to_owned() }
-    }
+    impl Story {
+        /// Waiting pods without a blocker.
+        fn new<const N: usize>(names: [&str; N], window_s: u64) -> Self {
+            let start = Instant::now();
+            let pod = |name: &str| {
+                let name = PodName { namespace: "shop".to_owned(), name: name.to_owned() };
+                Tracked::new(name, Tier::Ordinary, GRACE, start)
+            };
+            let pods = names.map(|name| (uid(name), pod(name))).into();
+            Self { blockage: Blockage::new(None, &pods), pods, window: hard(start, window_s) }
+        }
 
-    fn budget(name: &str) -> Blocker {
-        Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: name.to_owned() })
-    }
+        fn at(&self, seconds: u64) -> Instant {
+            self.window.start + Duration::from_secs(seconds)
+        }
 
-    fn names(news: Option<BlockageNews>) -> Option<Vec<String>> {
-        Some(match news? {
-            BlockageNews::Begun(pods) => {
-                pods.into_iter().map(|pod| format!("{} by {}", pod.name.name, pod.by)).collect()
+        fn pod(&mut self, name: &str) -> &mut Tracked {
+            self.pods.get_mut(&uid(name)).unwrap()
+        }
+
+        fn block(&mut self, name: &str) {
+            let budget = BudgetName { namespace: "shop".to_owned(), name: format!("of-{name}") };
+            self.pod(name).block(Blocker::Budget(budget), None);
+        }
+
+        fn leave(&mut self, name: &str) {
+            let by = self.window.start;
+            self.pod(name).settle(PodState::Leaving { by });
+        }
+
+        /// Published sentences at that second.
+        fn news(&mut self, seconds: u64) -> Vec<String> {
+            let now = self.at(seconds);
+            match self.blockage.news(&self.pods, self.window, now) {
+                Some(BlockageNews::Begun(pods)) => {
+                    assert!(pods.iter().all(|pod| pod.until == self.window.forced_from(GRACE)), "{pods:?}");
+                    pods.into_iter().map(|pod| format!("{} by {}", pod.name.name, pod.by)).collect()
+                }
+                Some(BlockageNews::Over(pods)) => {
+                    pods.into_iter().map(|pod| format!("{} over", pod.name.name)).collect()
+                }
+                None => Vec::new(),
             }
-            BlockageNews::Over(pods) => pods.into_iter().map(|pod| format!("{} over", pod.name.name)).collect(),
-        })
+        }
+
+        fn is_quiet(&mut self, seconds: u64) -> bool {
+            self.news(seconds).is_empty()
+        }
     }
 
     #[test]
     fn blockage_of_a_minute_and_its_end_are_published_once() {
-        let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0", "web-0", "free"], start), hard(start, 600));
-        let mut blockage = Blockage::new(None, &pods);
-        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
-        assert_eq!(blockage.news(&pods, window, start), None);
-        pods.get_mut(&uid("web-0")).unwrap().block(budget("web"), None);
-        assert_eq!(blockage.news(&pods, window, start + secs(59)), None);
-        assert_eq!((blockage.due(window), blockage.published()), (Some(start + secs(60)), None));
+        let mut story = Story::new(["db-0", "free", "web-0"], 600);
+        assert!(story.is_quiet(0) && story.blockage.due(story.window).is_none(), "not blocked");
+        story.block("db-0");
+        assert!(story.is_quiet(0));
+        story.block("web-0");
+        assert!(story.is_quiet(59));
+        assert_eq!((story.blockage.due(story.window), story.blockage.published()), (Some(story.at(60)), None));
+        assert_eq!(story.news(60), ["db-0 by PodDisruptionBudget of-db-0", "web-0 by PodDisruptionBudget of-web-0"]);
+        let begun = Some(PublishedBlockage::Begun);
+        assert_eq!((story.blockage.due(story.window), story.blockage.published()), (None, begun));
 
-        let news = blockage.news(&pods, window, start + secs(60)).unwrap();
-        let BlockageNews::Begun(blocked) = &news else { panic!("{news:?}") };
-        assert_eq!(blocked[0].until, window.forced_from(GRACE));
-        assert_eq!(names(Some(news)).unwrap(), ["db-0 by PodDisruptionBudget db", "web-0 by PodDisruptionBudget web"]);
-        assert_eq!((blockage.due(window), blockage.published()), (None, Some(PublishedBlockage::Begun)));
+        story.leave("db-0");
+        assert!(story.is_quiet(70), "web-0 is still blocked");
+        let at = story.at(71);
+        story.pod("web-0").settle(PodState::Gone { at });
+        assert_eq!(story.news(71), ["db-0 over", "web-0 over"]);
+        assert_eq!(story.blockage.published(), Some(PublishedBlockage::Over));
 
-        pods.get_mut(&uid("db-0")).unwrap().settle(PodState::Leaving { by: start + secs(90) });
-        assert_eq!(blockage.news(&pods, window, start + secs(70)), None, "web-0 is still blocked");
-        pods.get_mut(&uid("web-0")).unwrap().settle(PodState::Gone { at: start + secs(71) });
-        assert_eq!(names(blockage.news(&pods, window, start + secs(71))).unwrap(), ["db-0 over", "web-0 over"]);
-        assert_eq!(blockage.published(), Some(PublishedBlockage::Over));
-
-        pods.get_mut(&uid("free")).unwrap().block(budget("free"), None);
-        assert_eq!(blockage.news(&pods, window, start + secs(80)), None);
-        assert_eq!(blockage.news(&pods, window, start + secs(500)), None, "one begin and one end");
+        story.block("free");
+        assert!(story.is_quiet(80) && story.is_quiet(500), "one begin and one end");
     }
 
     #[test]
     fn half_of_a_short_window_counts_as_long() {
-        let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0"], start), hard(start, 50));
-        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
-        let mut blockage = Blockage::new(None, &pods);
-        assert_eq!(blockage.news(&pods, window, start), None);
-        assert_eq!(blockage.news(&pods, window, start + secs(24)), None);
-        assert!(blockage.news(&pods, window, start + secs(25)).is_some());
+        let mut story = Story::new(["db-0"], 50);
+        story.block("db-0");
+        assert!(story.is_quiet(0) && story.is_quiet(24) && !story.is_quiet(25));
     }
 
     #[test]
     fn released_pod_counts_from_its_next_refusal() {
-        let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0"], start), hard(start, 600));
-        let mut blockage = Blockage::new(None, &pods);
-        let mut at = |seconds, change: &dyn Fn(&mut Tracked)| {
-            change(pods.get_mut(&uid("db-0")).unwrap());
-            blockage.news(&pods, window, start + secs(seconds)).is_some()
-        };
-        assert!(!at(0, &|pod| drop(pod.block(budget("db"), None))));
-        assert!(!at(40, &|pod| pod.release(|_| true, start)));
-        assert!(!at(41, &|pod| drop(pod.block(budget("db"), None))));
-        assert!(!at(100, &|_| {}));
-        assert!(at(101, &|_| {}));
+        let mut story = Story::new(["db-0"], 600);
+        story.block("db-0");
+        assert!(story.is_quiet(0));
+        let now = story.at(0);
+        story.pod("db-0").release(|_| true, now);
+        assert!(story.is_quiet(40));
+        story.block("db-0");
+        assert!(story.is_quiet(41) && story.is_quiet(100) && !story.is_quiet(101));
     }
 
     #[test]
     fn pod_is_blocked_while_its_eviction_is_retried() {
-        let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0"], start), hard(start, 600));
-        let mut blockage = Blockage::new(None, &pods);
-        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
-        assert_eq!(blockage.news(&pods, window, start), None);
-        pods.get_mut(&uid("db-0")).unwrap().state = PodState::Requested;
-        assert_eq!(blockage.news(&pods, window, start + secs(30)), None);
-        assert!(blockage.news(&pods, window, start + secs(60)).is_some());
+        let mut story = Story::new(["db-0"], 600);
+        story.block("db-0");
+        assert!(story.is_quiet(0));
+        story.pod("db-0").state = PodState::Requested;
+        assert!(story.is_quiet(30) && !story.is_quiet(60));
     }
 
     #[test]
     fn later_invocation_publishes_only_the_end_once() {
-        let start = Instant::now();
-        let (mut pods, window) = (pods(["db-0", "web-0"], start), hard(start, 600));
-        pods.get_mut(&uid("web-0")).unwrap().settle(PodState::Leaving { by: start });
-        let mut blockage = Blockage::new(Some(PublishedBlockage::Begun), &pods);
-        assert_eq!(blockage.news(&pods, window, start), None, "db-0 has not been evicted yet");
-        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
-        assert_eq!(blockage.news(&pods, window, start + secs(300)), None);
-        pods.get_mut(&uid("db-0")).unwrap().settle(PodState::Leaving { by: start });
-        assert_eq!(names(blockage.news(&pods, window, start + secs(301))).unwrap(), ["db-0 over"]);
-        let mut later = Blockage::new(blockage.published(), &pods);
-        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
-        assert_eq!(later.news(&pods, window, start + secs(400)), None);
-        assert_eq!(later.news(&pods, window, start + secs(500)), None, "one begin and one end");
-    }
-
-    #[test]
-    fn unblocked_pod_is_not_published() {
-        let start = Instant::now();
-        let (pods, window) = (pods(["db-0"], start), hard(start, 600));
-        let mut blockage = Blockage::new(None, &pods);
-        assert_eq!(blockage.news(&pods, window, start + secs(599)), None);
-        assert_eq!(blockage.due(window), None);
+        let mut story = Story::new(["db-0", "web-0"], 600);
+        story.leave("web-0");
+        story.blockage = Blockage::new(Some(PublishedBlockage::Begun), &story.pods);
+        assert!(story.is_quiet(0), "db-0 has not been evicted yet");
+        story.block("db-0");
+        assert!(story.is_quiet(300));
+        story.leave("db-0");
+        assert_eq!(story.news(301), ["db-0 over"]);
+        story.blockage = Blockage::new(story.blockage.published(), &story.pods);
+        story.block("db-0");
+        assert!(story.is_quiet(400) && story.is_quiet(500), "one begin and one end");
     }
 }

@@ -43,7 +43,7 @@ pub struct OtherDrains(pub usize);
 
 impl fmt::Display for OtherDrains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "so many other nodes of its group and zone are being drained: {}", self.0)
+        write!(f, "{} other nodes of its group and zone are being drained", self.0)
     }
 }
 

@@ -101,9 +101,9 @@ impl fmt::Display for UncordonCause {
 impl fmt::Display for CordonOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::CordonedBefore => "somebody else had cordoned it before; the cordon stays",
-            Self::CordonedSince => "somebody else has cordoned it since; the cordon stays",
-            Self::Uncordoned => "somebody else has uncordoned it",
+            Self::CordonedBefore => "it was cordoned before our claim; the cordon stays",
+            Self::CordonedSince => "it was cordoned again since our claim; the cordon stays",
+            Self::Uncordoned => "it was uncordoned since our claim",
         })
     }
 }
@@ -113,7 +113,7 @@ impl fmt::Display for NotYet {
         f.write_str(match self {
             Self::NotReady => "it is not Ready",
             Self::NotRebooted => "it has not rebooted",
-            Self::NotClaimed => "nothing of ours is on it, but a notice that came late may yet take it out of use",
+            Self::NotClaimed => "it has no claim, but a late notice may still claim it",
         })
     }
 }

@@ -41,27 +41,27 @@ impl fmt::Display for UncordonOutcome {
             Self::Uncordoned { result, cause, cluster, provider_id } => match result {
                 UncordonResult::GivenBack { node } => write!(f, "node {node} is given back to use: {cause}"),
                 UncordonResult::LeftAlone { node, why } => {
-                    write!(f, "nothing of ours is left on node {node}: {cause}; {why}")
+                    write!(f, "node {node} has no marks of ours left: {cause}; {why}")
                 }
                 UncordonResult::NotReadyYet { node, why } => write!(f, "node {node} is not given back: {why}"),
                 UncordonResult::OptedOut { node } => write!(f, "{}", Reason::OptedOut(node.clone())),
                 UncordonResult::Held { node, notice, event } => {
                     write!(f, "node {node} is not given back: it is claimed for the {notice} {event}")
                 }
-                UncordonResult::NotOurs { node } => write!(f, "node {node} is none that we took out of use"),
+                UncordonResult::NotOurs { node } => write!(f, "node {node} has no claim of ours"),
                 UncordonResult::NoNode => {
                     let no_node = Reason::NoNode { cluster: cluster.clone(), provider_id: provider_id.to_owned() };
                     write!(f, "{no_node}")
                 }
             },
             Self::LookedAgain { node, why, at } => {
-                write!(f, "node {node} is not given back yet: {why}; it is looked for again at {at}")
+                write!(f, "node {node} is not given back yet: {why}; the next check is at {at}")
             }
             Self::NotReached { cluster, why, at } => {
                 write!(f, "cluster {cluster} could not be reached, and is tried again at {at}: {why}")
             }
             Self::NotDescribed { why, at } => {
-                write!(f, "AWS gave no answer about the instance, and is called again at {at}: {why}")
+                write!(f, "AWS gave no answer about the instance; the next attempt is at {at}: {why}")
             }
             Self::Ignored(reason) => write!(f, "{reason}"),
         }
@@ -86,7 +86,7 @@ mod tests {
         );
         assert_eq!(
             sentence(UncordonResult::LeftAlone { node: node(), why: CordonOwner::Uncordoned }, UncordonCause::WarmPool),
-            "nothing of ours is left on node n-1: its instance has left the warm pool; somebody else has uncordoned it"
+            "node n-1 has no marks of ours left: its instance has left the warm pool; it was uncordoned since our claim"
         );
         assert_eq!(
             sentence(UncordonResult::NotReadyYet { node: node(), why: NotYet::NotReady }, UncordonCause::WarmPool),

@@ -55,7 +55,7 @@ async fn is_cordoned_without_marks(stage: &Stage) -> bool {
 
 fn nothing_of_ours(stage: &Stage, why: &str) -> (String, String) {
     let node = &stage.node.name;
-    ("done".to_owned(), format!("nothing of ours is left on node {node}: its instance runs again; {why}"))
+    ("done".to_owned(), format!("node {node} has no marks of ours left: its instance runs again; {why}"))
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_node_that_a_person_has_uncordoned_and_cordoned_again_stays_cordoned()
 
     let ended = says(&stage, "running").await;
 
-    let why = "somebody else has cordoned it since; the cordon stays";
+    let why = "it was cordoned again since our claim; the cordon stays";
     assert_eq!(ended, nothing_of_ours(&stage, why));
     assert!(is_cordoned_without_marks(&stage).await);
 }
@@ -110,7 +110,7 @@ async fn what_a_person_does_between_the_look_and_the_patch_counts() {
     });
     let ended = receipt(&undo);
 
-    assert!(ended["reason"].as_str().is_some_and(|reason| reason.contains("has cordoned it since")), "{ended:#}");
+    assert!(ended["reason"].as_str().is_some_and(|reason| reason.contains("was cordoned again since")), "{ended:#}");
     assert!(is_cordoned_without_marks(&stage).await);
     assert!(stage.node_requests().contains(&"patch 422".to_owned()));
 }

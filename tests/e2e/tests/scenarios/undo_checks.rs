@@ -34,8 +34,7 @@ async fn a_node_that_was_rebooted_is_given_back_and_one_that_was_not_is_looked_f
 
     let (ending, reason) = ended(&first);
     assert_eq!(ending, "continued", "{reason}");
-    let waits =
-        format!("node {} is not given back yet: it has not rebooted; it is looked for again at", stage.node.name);
+    let waits = format!("node {} is not given back yet: it has not rebooted; the next check is at", stage.node.name);
     assert!(reason.starts_with(&waits), "{reason}");
     assert!(stage.is_cordoned().await);
     let next = aws.schedules(stage.lambda.access_key_id()).await.expect("Scheduler is there").remove(0);
