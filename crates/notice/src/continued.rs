@@ -109,7 +109,7 @@ mod tests {
 
     use super::super::tests::{continuation, home, sample};
     use super::super::{Incoming, read};
-    use super::{History, KEY, PublishedBlockage};
+    use super::{KEY, PublishedBlockage};
 
     #[test]
     fn continuation_has_the_notice_and_the_earlier_invocations() {

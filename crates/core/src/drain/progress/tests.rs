@@ -5,7 +5,6 @@ use serde_json::json;
 use super::*;
 use crate::drain::deadline::tests::{hard, soon};
 use crate::drain::deadline::{Grace, MARGIN};
-use crate::drain::pod::blocker::{Blocker, BudgetName};
 
 mod answers;
 mod budgets;
