@@ -7,9 +7,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use spillway_bed::BedError;
 use spillway_bed::aws::{Call, Credentials};
+use spillway_bed::leash::Leash;
 use spillway_bed::usage::Usage;
-use spillway_bed::{BedError, guard};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, interval, sleep};
 
@@ -53,8 +54,10 @@ pub(crate) async fn drain(fixture: &Fixture, scene: &Scene, program: &Path) -> R
     environment(&mut command, fixture, &credentials).env("QUEUE_URL", &queue);
     let notices = fixture.notices(scene).await?;
 
+    let leash = Leash::start().map_err(BedError::io("start a shell"))?;
     let mut child = command.spawn().map_err(BedError::io("start NTH"))?;
     let id = child.id().expect("the child has not been waited for");
+    leash.watch(id);
     let usage = || Usage::of(id).map_err(BedError::io("read NTH's usage"));
     let listens = |calls: &[Call]| calls.iter().any(|call| call.action == "ReceiveMessage");
     until(&mut child, STARTS_WITHIN, "NTH to poll its queue", &calls, listens).await?;
@@ -83,7 +86,7 @@ pub(crate) async fn drain(fixture: &Fixture, scene: &Scene, program: &Path) -> R
     fixture.end(scene, start, end).await
 }
 
-/// A command that runs as in a pod of the cluster, and dies with this program.
+/// A command that runs as in a pod of the cluster.
 async fn command(fixture: &Fixture, scene: &Scene, program: &Path) -> Result<Command, BedError> {
     let token = fixture.home.path().join(&scene.name);
     let written = std::fs::write(&token, fixture.token(&scene.name).await?);
@@ -91,9 +94,9 @@ async fn command(fixture: &Fixture, scene: &Scene, program: &Path) -> Result<Com
     let log = fixture.world.logs.join(format!("{}-nth.log", scene.name));
     let output = File::create(&log).map_err(BedError::io(format!("create {}", log.display())))?;
     let errors = output.try_clone().map_err(BedError::io("share a log"))?;
-    let mut command = Command::from(guard::command()?);
-    command.arg(in_cluster()).args([&token, &fixture.world.ca]).arg(program);
-    command.stdin(Stdio::null()).stdout(output).stderr(errors).kill_on_drop(true);
+    let mut command = Command::new(in_cluster());
+    command.args([&token, &fixture.world.ca]).arg(program);
+    command.stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0).kill_on_drop(true);
     Ok(command)
 }
 

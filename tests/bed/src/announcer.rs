@@ -1,4 +1,4 @@
-//! The function that sends messages, behind its queue, as the template has them: what a function puts on the bus comes to it.
+//! The announce function behind its queue, as in the template.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,16 +12,15 @@ use tokio::time::timeout;
 use crate::aws::Aws;
 use crate::error::BedError;
 use crate::lambda::{Lambda, LambdaOptions, Outcome, Poller, built};
-use crate::tls_listener;
+use crate::tls;
 use crate::world::World;
 
-/// The role whose credentials it gets.
 const ROLE: &str = "spillway-announcer";
 
-/// Longer than any test lets a message take.
+/// Maximum wait for a message.
 const WAIT: Duration = Duration::from_mins(2);
 
-/// One that polls until it is dropped.
+/// An announce function that polls until dropped.
 #[derive(Debug)]
 pub struct Announcer {
     lambda: Lambda,
@@ -34,8 +33,8 @@ pub struct Announcer {
 }
 
 impl Announcer {
-    /// Deploys it with these parameters of the template, for what `sender` puts on the bus. Its queues and its session
-    /// have that function's name. A window of one's own is for tests that wait for single messages.
+    /// Deploys an announcer for the events of `sender`, with these parameters of the template. Queues and session have the
+    /// sender's name. An absent window is the template's.
     pub async fn deploy(
         world: &World,
         sender: (&str, &Lambda),
@@ -65,9 +64,9 @@ impl Announcer {
             batch_size: stack.batch_size,
             window: window.unwrap_or(Duration::from_secs_f64(stack.window_s)),
         };
-        let (told, outcomes) = watch::channel(Vec::new());
+        let (sender, outcomes) = watch::channel(Vec::new());
         let polling = tokio::spawn(async move {
-            let Err(error) = poller.run(told).await;
+            let Err(error) = poller.run(sender).await;
             eprintln!("the poller of an announcer has failed: {error}");
         });
         Ok(Self {
@@ -81,24 +80,16 @@ impl Announcer {
         })
     }
 
-    /// The function itself.
-    #[must_use]
     pub fn lambda(&self) -> &Lambda {
         &self.lambda
     }
 
-    /// Puts events into its queue, past the bus.
+    /// Puts events into the announcer's queue.
     pub async fn send(&self, events: &[Value]) -> Result<(), BedError> {
         self.aws.put_messages(&self.queue, events).await
     }
 
-    /// What came of its invocations so far.
-    #[must_use]
-    pub fn outcomes(&self) -> Vec<Outcome> {
-        self.outcomes.borrow().clone()
-    }
-
-    /// Waits until it has been invoked that often; answers what came of it.
+    /// Waits for that many invocations; returns all outcomes.
     pub async fn until_invoked(&self, times: usize) -> Result<Vec<Outcome>, BedError> {
         let mut outcomes = self.outcomes.clone();
         let invoked = timeout(WAIT, outcomes.wait_for(|outcomes| outcomes.len() >= times)).await;
@@ -107,23 +98,23 @@ impl Announcer {
             _ => Err(BedError::Waited {
                 what: format!("invocation {times} of {}", self.queue),
                 waited_s: WAIT.as_secs(),
-                last: format!("{:#?}", self.outcomes()),
+                last: format!("{:#?}", self.outcomes.borrow()),
             }),
         }
     }
 
-    /// Waits until so many events could not be delivered, for good; answers all of these.
+    /// Waits for that many events in the dead-letter queue; returns all.
     pub async fn until_undelivered(&self, events: usize) -> Result<Vec<Value>, BedError> {
         let bodies = self.aws.messages(&self.undelivered, events, WAIT.as_secs()).await?;
         Ok(bodies.iter().map(|body| serde_json::from_str(body).unwrap_or_default()).collect())
     }
 }
 
-/// The file of authorities that it believes: that of the bed's webhooks.
+/// File of the announcer's trusted authorities: that of the bed's webhooks.
 fn trusted() -> Result<NamedTempFile, BedError> {
     let write = || {
         let file = NamedTempFile::new()?;
-        std::fs::write(file.path(), tls_listener::authority())?;
+        std::fs::write(file.path(), tls::internet_authority())?;
         Ok(file)
     };
     write().map_err(BedError::io("write the file of trusted authorities"))

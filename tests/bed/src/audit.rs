@@ -1,6 +1,4 @@
-//! The API server's audit log: which requests one user made, in order, with their answers.
-//!
-//! It is the counter of requests that nobody can talk out of anything: the API server wrote it.
+//! The API server's audit log: requests of one user in order, with their answers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,63 +7,60 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::BedError;
 
-/// Nothing portable says that a file has grown, so it is looked at this often.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-/// Without bodies, a line holds a URI, a user agent and some names.
+/// Growth of a file cannot be awaited portably.
+const READ_EVERY: Duration = Duration::from_millis(10);
+/// A line has a URI, a user agent and some names, and no bodies.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// One request to the API server.
+/// A request to the API server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub user: String,
     pub user_agent: String,
     pub verb: String,
     pub uri: String,
-    /// Empty where the request is not for an object, as with `/version`.
+    /// Empty if the request is not for an object, as with `/version`.
     pub resource: String,
     pub subresource: String,
     pub namespace: String,
     pub name: String,
-    /// The grace period that a pod's eviction or deletion gives it, if it says one.
+    /// Grace period of a pod's eviction or deletion.
     pub grace_s: Option<u64>,
-    /// Not known before the answer begins.
+    /// Absent until the answer begins.
     pub code: Option<u16>,
-    /// To the microsecond, by the API server's clock.
     pub received: Timestamp,
-    /// A watch is done when it ends.
+    /// End of the answer. A watch's answer ends with the watch.
     pub done: Option<Timestamp>,
 }
 
-/// The requests of one user, read as they come.
+/// Requests of one user, read as they come.
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     path: PathBuf,
     user: String,
-    /// How far the file is read.
+    /// Bytes read so far.
     read: u64,
     requests: BTreeMap<String, Request>,
 }
 
 impl AuditLog {
-    /// The requests whose user name ends with this, such as `assumed-role/spillway-drain/<session>`.
-    #[must_use]
+    /// Requests of users with this end of their name, such as `assumed-role/spillway-drain/<session>`.
     pub fn of_user(path: &Path, user: &str) -> Self {
         Self { path: path.to_owned(), user: user.to_owned(), read: 0, requests: BTreeMap::new() }
     }
 
-    /// The requests of such a user from now on: what the log holds by now, which may be much, is not read.
+    /// Later requests of such a user. The log so far, which may be long, is not read.
     pub fn of_user_from_now(path: &Path, user: &str) -> Result<Self, BedError> {
         let mut log = Self::of_user(path, user);
         log.skip().map_err(BedError::io(format!("read {}", path.display())))?;
         Ok(log)
     }
 
-    /// All requests so far, in the order in which the API server received them.
+    /// All requests so far, in the order of their receipt.
     pub fn requests(&mut self) -> Result<Vec<Request>, BedError> {
         self.read_on().map_err(BedError::io(format!("read {}", self.path.display())))?;
         let mut requests: Vec<_> = self.requests.values().cloned().collect();
@@ -73,7 +68,7 @@ impl AuditLog {
         Ok(requests)
     }
 
-    /// Waits until the requests are as wanted, and returns them.
+    /// Waits until the requests are as wanted.
     pub async fn wait_until(
         &mut self,
         what: &str,
@@ -81,25 +76,22 @@ impl AuditLog {
         wanted: impl Fn(&[Request]) -> bool,
     ) -> Result<Vec<Request>, BedError> {
         let begin = Instant::now();
-        let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut read = tokio::time::interval(READ_EVERY);
         loop {
-            look.tick().await;
+            read.tick().await;
             let requests = self.requests()?;
             if wanted(&requests) {
                 return Ok(requests);
             }
             if begin.elapsed() >= timeout {
-                let seen = requests.iter().map(|request| format!("\n  {}", request.summary()));
-                return Err(BedError::Waited {
-                    what: what.to_owned(),
-                    waited_s: timeout.as_secs(),
-                    last: format!("{} requests{}", requests.len(), seen.collect::<String>()),
-                });
+                let lines = requests.iter().map(|request| format!("\n  {}", request.summary()));
+                let last = format!("{} requests{}", requests.len(), lines.collect::<String>());
+                return Err(BedError::Waited { what: what.to_owned(), waited_s: timeout.as_secs(), last });
             }
         }
     }
 
-    /// Takes the log's whole lines for read.
+    /// Skips the log's whole lines.
     fn skip(&mut self) -> io::Result<()> {
         let mut file = File::open(&self.path)?;
         let tail = file.metadata()?.len().saturating_sub(LONGEST_LINE);
@@ -110,11 +102,11 @@ impl AuditLog {
         Ok(())
     }
 
-    /// Reads what the file holds beyond what was read of it, up to the last whole line.
+    /// Reads on, up to the last whole line.
     fn read_on(&mut self) -> io::Result<()> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
-            // Nothing is logged yet.
+            // The log is empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -124,29 +116,52 @@ impl AuditLog {
         let whole = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         self.read += whole as u64;
         for line in String::from_utf8_lossy(&unread[..whole]).lines() {
-            self.take(line)?;
+            // Most lines are other users': the search spares parsing them.
+            if line.contains(&self.user) {
+                self.take(line)?;
+            }
         }
         Ok(())
     }
 
+    /// Adds a stage of a request. Stages come in order, a watch's last one long after its first.
     fn take(&mut self, line: &str) -> io::Result<()> {
-        // Most lines are other users': looking for the text spares parsing them.
-        if !line.contains(&self.user) {
+        let event: Value = serde_json::from_str(line)?;
+        let text = |path| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let time = |path| text(path).parse::<Timestamp>().map_err(io::Error::other);
+        // The end of the name: one session's name may be the beginning of another's.
+        if !text("/user/username").ends_with(&self.user) {
             return Ok(());
         }
-        let event: AuditEvent = serde_json::from_str(line)?;
-        // To the end: one session's name may be the beginning of another's.
-        if event.user.username.ends_with(&self.user) {
-            let id = event.audit_id.clone();
-            event.note_in(self.requests.entry(id));
+        let received = time("/requestReceivedTimestamp")?;
+        // An eviction has `DeleteOptions`, a deletion is one. The policy logs no other bodies.
+        let graces = ["/requestObject/deleteOptions/gracePeriodSeconds", "/requestObject/gracePeriodSeconds"];
+        let request = self.requests.entry(text("/auditID")).or_insert_with(|| Request {
+            user: text("/user/username"),
+            user_agent: text("/userAgent"),
+            verb: text("/verb"),
+            uri: text("/requestURI"),
+            resource: text("/objectRef/resource"),
+            subresource: text("/objectRef/subresource"),
+            namespace: text("/objectRef/namespace"),
+            name: text("/objectRef/name"),
+            grace_s: graces.iter().find_map(|path| event.pointer(path)?.as_u64()),
+            code: None,
+            received,
+            done: None,
+        });
+        let code = event.pointer("/responseStatus/code").and_then(Value::as_u64);
+        // The line of a received request may have a zero.
+        request.code = code.and_then(|code| u16::try_from(code).ok()).filter(|code| *code > 0).or(request.code);
+        if matches!(&*text("/stage"), "ResponseComplete" | "Panic") {
+            request.done = Some(time("/stageTimestamp")?);
         }
         Ok(())
     }
 }
 
 impl Request {
-    /// One line for a person: `create pods/eviction shop/cart-0 → 201`.
-    #[must_use]
+    /// `create pods/eviction shop/cart-0 → 201`.
     pub fn summary(&self) -> String {
         let Self { verb, resource, subresource, namespace, name, uri, .. } = self;
         let code = self.code.map_or_else(|| "no answer yet".to_owned(), |code| code.to_string());
@@ -157,89 +172,16 @@ impl Request {
         format!("{verb} {resource}{}{subresource} {namespace}{}{name} → {code}", slash(subresource), slash(namespace))
     }
 
-    /// From the API server's first sight of it to the end of its answer.
-    #[must_use]
+    pub fn is_eviction(&self) -> bool {
+        self.subresource == "eviction"
+    }
+
+    pub fn is_granted_eviction(&self) -> bool {
+        self.is_eviction() && self.code == Some(201)
+    }
+
+    /// Time from the receipt to the end of the answer.
     pub fn took(&self) -> Option<Duration> {
         Duration::try_from(self.done?.duration_since(self.received)).ok()
-    }
-}
-
-/// A line of the log: one stage of one request.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AuditEvent {
-    #[serde(rename = "auditID")]
-    audit_id: String,
-    stage: String,
-    #[serde(rename = "requestURI")]
-    uri: String,
-    verb: String,
-    user: User,
-    #[serde(default)]
-    user_agent: String,
-    #[serde(default)]
-    object_ref: ObjectRef,
-    request_object: Option<RequestObject>,
-    response_status: Option<ResponseStatus>,
-    request_received_timestamp: Timestamp,
-    stage_timestamp: Timestamp,
-}
-
-#[derive(Debug, Deserialize)]
-struct User {
-    #[serde(default)]
-    username: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ObjectRef {
-    resource: String,
-    subresource: String,
-    namespace: String,
-    name: String,
-}
-
-/// An eviction has options, a deletion is them. The policy asks for no other bodies.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct RequestObject {
-    delete_options: DeleteOptions,
-    grace_period_seconds: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct DeleteOptions {
-    grace_period_seconds: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ResponseStatus {
-    code: Option<u16>,
-}
-
-impl AuditEvent {
-    /// The stages of a request come in order, a watch's last one long after its first.
-    fn note_in(self, entry: std::collections::btree_map::Entry<'_, String, Request>) {
-        let ended = matches!(self.stage.as_str(), "ResponseComplete" | "Panic");
-        let RequestObject { delete_options, grace_period_seconds } = self.request_object.unwrap_or_default();
-        let request = entry.or_insert_with(|| Request {
-            user: self.user.username,
-            user_agent: self.user_agent,
-            verb: self.verb,
-            uri: self.uri,
-            resource: self.object_ref.resource,
-            subresource: self.object_ref.subresource,
-            namespace: self.object_ref.namespace,
-            name: self.object_ref.name,
-            grace_s: delete_options.grace_period_seconds.or(grace_period_seconds),
-            code: None,
-            received: self.request_received_timestamp,
-            done: None,
-        });
-        // Only an answer has a code; the line of a request just received may hold a zero.
-        request.code = self.response_status.and_then(|status| status.code).filter(|code| *code > 0).or(request.code);
-        request.done = ended.then_some(self.stage_timestamp).or(request.done);
     }
 }

@@ -1,4 +1,4 @@
-//! The world's certificate authority and what it signs.
+//! A certificate authority and its certificates.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,7 +15,7 @@ pub struct Authority {
     certificate: Certificate,
 }
 
-/// A certificate and its key, both PEM.
+/// PEM of a certificate and of its key.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) certificate: String,
@@ -36,12 +36,11 @@ impl Authority {
         make().map_err(failed(name))
     }
 
-    #[must_use]
     pub fn pem(&self) -> String {
         self.certificate.pem()
     }
 
-    /// For a server on 127.0.0.1.
+    /// Certificate of a server on 127.0.0.1.
     pub(crate) fn server(&self, name: &str) -> Result<Identity, BedError> {
         let make = || {
             let mut params = CertificateParams::new(["localhost".to_owned(), name.to_owned()])?;
@@ -52,7 +51,7 @@ impl Authority {
         make().map_err(failed(name))
     }
 
-    /// For a user of the API server.
+    /// Certificate of a user of the API server.
     pub(crate) fn user(&self, name: &str, group: Option<&str>) -> Result<Identity, BedError> {
         let make = || {
             let mut params = CertificateParams::default();
@@ -75,7 +74,7 @@ impl Authority {
     }
 }
 
-/// What signs service account tokens: the private key and the public one, both PEM.
+/// Private and public key of service account tokens, both PEM.
 pub(crate) fn signing_keys() -> Result<(String, String), BedError> {
     let key = KeyPair::generate().map_err(failed("service accounts"))?;
     Ok((key.serialize_pem(), key.public_key_pem()))

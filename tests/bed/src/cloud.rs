@@ -1,4 +1,4 @@
-//! The AWS side: one Python process with moto and the stand-ins, and what the cloud does to nodes.
+//! The AWS side: one Python process with moto and the stand-ins, and the cloud's controllers of nodes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,12 +23,12 @@ use crate::setup::{own_file, project_file};
 #[derive(Debug)]
 pub(crate) struct Cloud {
     pub(crate) url: String,
-    /// The CONNECT proxy that stands in for STS, and the authority that it signs with.
+    /// The CONNECT proxy in the place of STS, and its authority.
     pub(crate) proxy: String,
     pub(crate) proxy_ca: PathBuf,
 }
 
-/// What the AWS side writes when it is up.
+/// Port file of the AWS side.
 #[derive(Debug, Deserialize)]
 struct CloudPorts {
     http: u16,
@@ -55,7 +55,7 @@ pub(crate) async fn start(layout: &Layout) -> Result<Cloud, BedError> {
         .env("PYTHONUNBUFFERED", "1");
     let process = layout.processes.start(program)?;
     let ports = async || -> std::io::Result<CloudPorts> {
-        // Half a file is not JSON yet.
+        // Half a file is no JSON.
         Ok(serde_json::from_slice(&tokio::fs::read(&port_file).await?)?)
     };
     let ports = layout.processes.until_ready(&process, Duration::from_mins(1), ports).await?;
@@ -66,20 +66,20 @@ pub(crate) async fn start(layout: &Layout) -> Result<Cloud, BedError> {
     })
 }
 
-/// Where the rights that are asked for in this world are written down, if somebody wants to see them all in the end.
+/// File of the rights that this world uses, if `SPILLWAY_RIGHTS` names a folder.
 fn rights() -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("SPILLWAY_RIGHTS")?);
     Some(folder.join(format!("{}-{:016x}.jsonl", std::process::id(), random())))
 }
 
-/// Makes a cluster known to `DescribeCluster`.
+/// Registers a cluster for `DescribeCluster`.
 pub(crate) async fn register_cluster(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<(), BedError> {
     let ca = STANDARD.encode(cluster.authority.pem());
     Aws::new(&cloud.url).put_cluster(cluster.name, &control_plane::url(cluster), &ca, cluster.unprepared).await
 }
 
-/// Does to nodes what becomes of their instances: those of instances that are gone are deleted, as each cluster's cloud
-/// node controller does, and kubelets stop and boot with their instances. Never returns.
+/// Deletes the nodes of terminated instances, as the cloud node controller does, and stops and boots kubelets with their
+/// instances. Never returns.
 pub(crate) async fn follow_instances(aws: Aws, clusters: Vec<Client>) -> std::convert::Infallible {
     let mut since = 0;
     loop {
@@ -96,7 +96,7 @@ pub(crate) async fn follow_instances(aws: Aws, clusters: Vec<Client>) -> std::co
         .await;
         if let Err(error) = done {
             eprintln!("node lifecycle: {}", error.story());
-            // Only not to spin: both sides should answer.
+            // Prevents a busy loop: both sides should answer.
             sleep(Duration::from_secs(1)).await;
         }
     }
@@ -119,13 +119,13 @@ async fn follow(client: &Client, change: &Change) -> Result<(), BedError> {
     }
 }
 
-/// The node of an instance, if it has joined.
+/// The node of an instance, if the node has joined.
 async fn node_of(nodes: &Api<Node>, instance: &Instance) -> Result<Option<String>, BedError> {
     let finding = BedError::kubernetes(format!("find the node of {}", instance.instance_id));
     let listed = nodes.list(&ListParams::default()).await.map_err(finding)?;
-    let is_its = |node: &Node| {
+    let is_node = |node: &Node| {
         let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
         provider_id.is_some_and(|provider_id| provider_id.ends_with(&instance.instance_id))
     };
-    Ok(listed.items.into_iter().find(is_its).and_then(|node| node.metadata.name))
+    Ok(listed.items.into_iter().find(is_node).and_then(|node| node.metadata.name))
 }

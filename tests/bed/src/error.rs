@@ -1,4 +1,4 @@
-//! What can go wrong in the bed, one variant for each thing a person does about it.
+//! Errors of the bed, one variant for each remedy.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,9 @@ pub enum BedError {
     #[error("the test bed is not set up: {} missing; run `make bed-setup`", list(missing))]
     NotSetUp { missing: Vec<PathBuf> },
 
-    /// One of the bed's programs did not come up, or ended. The text holds its log's last lines.
+    /// A program that did not start, or ended, with its log's last lines.
     #[error("{name} {what}\nits log is {}\n{tail}", log.display())]
     Program { name: String, what: String, log: PathBuf, tail: String },
-
-    /// The supervisor's own report, as the library got it.
-    #[error("the test bed did not start: {0}")]
-    Supervisor(String),
 
     #[error("cannot {doing}")]
     Io {
@@ -39,22 +35,20 @@ pub enum BedError {
     #[error("the AWS side answered {call} with {status}: {text}")]
     Aws { call: String, status: u16, text: String },
 
-    #[error("the AWS side cannot be reached for {call}")]
+    #[error("cannot reach the AWS side for {call}")]
     AwsUnreachable {
         call: String,
         #[source]
         source: reqwest::Error,
     },
 
-    /// The function under test did not do what it is for.
     #[error("the node was not drained; the function answered: {answer}")]
     NotDrained { answer: String },
 
-    /// Something else happened than what was to be measured.
     #[error("{wanted} was to be measured; what came is {seen}")]
     NotMeasured { wanted: String, seen: String },
 
-    #[error("waited {waited_s} s for {what}; seen last: {last}")]
+    #[error("waited {waited_s} s for {what}; last observation: {last}")]
     Waited { what: String, waited_s: u64, last: String },
 }
 
@@ -72,8 +66,7 @@ impl BedError {
         move |source| Self::Kubernetes { doing, source: Box::new(source) }
     }
 
-    /// The error and its causes in one text, for a person.
-    #[must_use]
+    /// The error and its causes in one line.
     pub fn story(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);

@@ -1,25 +1,23 @@
-//! The catalogue of faults: the requests that a drain makes, and what can go wrong with each. Pure.
-//!
-//! The end-to-end test `each_fault` makes them one at a time.
+//! Catalogue of faults: the steps of a drain, and the faults of each (pure). The scenario `each_fault` makes one at a time.
 
 use std::time::Duration;
 
 use crate::gateway::Fault as GatewayFault;
 use crate::gateway::{Answer, Fault::Answer as Answered};
 
-/// A step of a drain that asks somebody for something.
+/// A request of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     pub name: &'static str,
-    /// The request that the step is known by, as the gateway names it.
+    /// The gateway's name of the request.
     pub call: &'static str,
-    /// The drain that comes to the step.
+    /// The drain that makes the request.
     pub way: Way,
-    /// Whether the function knows the node's pods by then.
+    /// `true` if the function knows the node's pods by then.
     pub after_list: bool,
 }
 
-/// What leads to a step, and so what must have been set up for it.
+/// Notice and set-up that lead to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// A spot notice.
@@ -28,18 +26,18 @@ pub enum Way {
     Budget,
     /// A terminate notice, while a lifecycle hook waits.
     Hook,
-    /// The same, and the settings ask for a tag of the instance or its group.
+    /// A terminate notice, while the settings require a tag of the instance or its group.
     Tag,
     /// A rebalance recommendation, after which the node may be uncordoned.
     Rebalance,
-    /// A spot notice for a node that is Karpenter's, and is handed to it.
+    /// A spot notice for a node of Karpenter.
     Karpenter,
-    /// The instance was stopping, and runs again.
+    /// A stop of the instance, and its new start.
     RunsAgain,
 }
 
 impl Step {
-    /// All steps. The function sends the first heartbeat before it claims the node.
+    /// All steps. The first heartbeat precedes the claim.
     pub const ALL: [Self; 17] = [
         before_list("find the instance", "ec2:DescribeInstances", Way::Spot),
         before_list("find the tag", "autoscaling:DescribeTags", Way::Tag),
@@ -60,8 +58,7 @@ impl Step {
         before_list("uncordon", "patch nodes", Way::RunsAgain),
     ];
 
-    /// The service of AWS that is asked, by its name in a signature. `None`: the API server is asked.
-    #[must_use]
+    /// Name of the AWS service in a signature. `None`: the request goes to the API server.
     pub fn aws_service(&self) -> Option<&'static str> {
         self.call.split_once(':').map(|(service, _)| service)
     }
@@ -75,43 +72,35 @@ const fn after_list(name: &'static str, call: &'static str, way: Way) -> Step {
     Step { name, call, way, after_list: true }
 }
 
-/// Something that can go wrong.
+/// A fault of a step.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
-    /// It tells one fault from another.
+    /// Unique name.
     pub name: &'static str,
-    /// A receipt that blames the fault has one of these words. Empty: no drain fails because of it.
+    /// A receipt that names the fault has one of these texts. Empty: the fault fails no drain.
     pub words: &'static [&'static str],
     pub means: Means,
 }
 
-impl PartialEq for Fault {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Fault {}
-
-/// What makes a fault.
+/// Source of a fault.
 #[derive(Debug, Clone, Copy)]
 pub enum Means {
     /// The gateway, at a request of the step.
     Request(fn(Step) -> GatewayFault),
     /// The network, from a request of the step on.
     Network(Network),
-    /// What EKS shows, or the function's environment, from the start.
+    /// EKS' answer, or the function's environment, from the start.
     Endpoint,
 }
 
-/// What the network does.
+/// A fault of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// Every connection is reset.
     Reset,
-    /// The server is down for this long, if it ever comes back: connections are reset, then refused.
+    /// Connections are reset, then refused, for this long or for ever.
     Down(Duration),
-    /// Nothing moves on any connection for this long, if it ever moves again.
+    /// No bytes move on any connection, for this long or for ever.
     BlackHole(Duration),
     /// The server comes back with a certificate of another authority.
     NewAuthority,
@@ -129,15 +118,15 @@ const ANYWHERE: [Fault; 8] = [
     request("body no data", NO_ANSWER, |_| GatewayFault::NotData),
     request("request reset", NO_ANSWER, |_| GatewayFault::Reset),
     request("no answer", NO_ANSWER, |_| GatewayFault::Silence),
-    // Longer than anything takes that is well, and shorter than every timeout.
+    // Longer than any healthy request, and shorter than every timeout.
     request("3 s late", NEVER, |_| GatewayFault::Slow(Duration::from_secs(3))),
     network("connection reset", NO_ANSWER, Network::Reset),
     network("server down", NO_SERVER, Network::Down(Duration::from_secs(5))),
-    // Longer than the connection's pings wait, so that it is given up.
+    // Longer than the connection's pings wait.
     network("black hole", NO_SERVER, Network::BlackHole(Duration::from_secs(12))),
 ];
 
-/// Faults of every step that asks the API server.
+/// Faults of every request to the API server.
 const OF_KUBERNETES: [Fault; 13] = [
     request("401", &["Unauthorized"], |_| Answered(Answer::kubernetes(401))),
     request("403", &["this is forbidden"], |_| Answered(Answer::kubernetes(403))),
@@ -154,14 +143,14 @@ const OF_KUBERNETES: [Fault; 13] = [
     network("new authority", &["certificate"], Network::NewAuthority),
 ];
 
-/// Faults of one step that asks the API server. It asks for the server's name when it connects, to claim the node.
+/// Faults of one request to the API server. The server's name is resolved for the first one, the claim.
 const OF_ONE_STEP: [(&str, Fault); 3] = [
     ("claim", NO_SUCH_NAME),
     ("evict", request("429 of a budget", &["PodDisruptionBudget web"], |_| Answered(Answer::held_by("web")))),
     ("watch", request("410", &["too old resource version"], |_| Answered(Answer::kubernetes(410)))),
 ];
 
-/// Faults of every step that asks AWS. Each service has a status and a code of its own for them.
+/// Faults of every request to AWS, with the status and code of each service.
 const OF_AWS: [Fault; 5] = [
     request("throttled", &["is throttled"], |step| {
         aws(step, |service| match service {
@@ -190,8 +179,6 @@ const OF_AWS: [Fault; 5] = [
 const NO_SUCH_NAME: Fault = Fault { name: "no such name", words: NO_SERVER, means: Means::Endpoint };
 
 impl Fault {
-    /// The faults that a step can meet.
-    #[must_use]
     pub fn of(step: Step) -> Vec<Self> {
         let of_one_step = OF_ONE_STEP.iter().filter(|(name, _)| *name == step.name).map(|(_, fault)| *fault);
         match step.aws_service() {
@@ -209,9 +196,9 @@ const fn network(name: &'static str, words: &'static [&'static str], what: Netwo
     Fault { name, words, means: Means::Network(what) }
 }
 
-/// A refusal in the shape of the service that the step asks.
+/// A refusal in the shape of the step's AWS service.
 fn aws(step: Step, status_and_code: impl Fn(&str) -> (u16, &'static str)) -> GatewayFault {
-    let service = step.aws_service().expect("only steps that ask AWS have faults of AWS");
+    let service = step.aws_service().expect("only requests to AWS have faults of AWS");
     let (status, code) = status_and_code(service);
     Answered(Answer::aws(service, status, code))
 }

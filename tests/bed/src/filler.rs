@@ -1,7 +1,5 @@
-//! What only makes a cluster large: nodes and pods as life has them, which nobody acts on.
-//!
-//! kwok leaves the nodes alone, because they lack its annotation. The pods are bound as they are
-//! created, and stay Pending for ever.
+//! Nodes and pods of realistic size, on which nothing acts. kwok leaves the nodes alone, because they lack its annotation. The
+//! pods are bound as they are created, and stay Pending.
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
@@ -14,44 +12,38 @@ use crate::error::BedError;
 use crate::pods::create_namespace;
 
 const NAMESPACE: &str = "filler";
-/// More do not make it faster: the API server has no more processors for them.
+/// More creations at a time are not faster: the API server has no more processors for them.
 const CREATED_AT_ONCE: usize = 16;
-/// As many as a kubelet reports (`nodeStatusMaxImages`).
+/// A kubelet's limit of reported images (`nodeStatusMaxImages`).
 const IMAGES: usize = 50;
 
-/// How much of it.
+/// Counts of nodes and of pods on them.
 #[derive(Debug, Clone, Copy)]
 pub struct Filler {
-    /// How many nodes.
     pub nodes: usize,
-    /// How many pods, spread over them.
     pub pods: usize,
 }
 
 impl Filler {
-    /// Puts it into a cluster that has none yet.
+    /// Fills a cluster, once.
     pub async fn pour(self, client: &Client) -> Result<(), BedError> {
         create_namespace(client, NAMESPACE).await?;
-        let nodes = Api::<Node>::all(client.clone());
-        let creations = (0..self.nodes).map(|number| create(&nodes, node(number), "filler nodes"));
-        at_once(creations).await?;
-        let pods = Api::<Pod>::namespaced(client.clone(), NAMESPACE);
-        let creations = (0..self.pods).map(|number| create(&pods, pod(number, number % self.nodes), "filler pods"));
-        at_once(creations).await
+        create(&Api::<Node>::all(client.clone()), (0..self.nodes).map(node)).await?;
+        let pods = (0..self.pods).map(|number| pod(number, number % self.nodes));
+        create(&Api::<Pod>::namespaced(client.clone(), NAMESPACE), pods).await
     }
 }
 
-async fn at_once(creations: impl Iterator<Item = impl Future<Output = Result<(), BedError>>>) -> Result<(), BedError> {
-    futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE).try_collect().await
-}
-
-async fn create<K>(objects: &Api<K>, object: Value, what: &str) -> Result<(), BedError>
+async fn create<K>(api: &Api<K>, objects: impl Iterator<Item = Value>) -> Result<(), BedError>
 where
     K: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
 {
-    let object: K = serde_json::from_value(object).expect("what is made below is what it says");
-    let creating = BedError::kubernetes(format!("create {what}"));
-    objects.create(&PostParams::default(), &object).await.map(drop).map_err(creating)
+    let creations = objects.map(async |object| {
+        let object: K = serde_json::from_value(object).expect("the objects below are valid");
+        let created = api.create(&PostParams::default(), &object).await;
+        created.map(drop).map_err(BedError::kubernetes("fill the cluster"))
+    });
+    futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE).try_collect().await
 }
 
 fn node_name(number: usize) -> String {
@@ -70,10 +62,9 @@ pub(crate) fn images() -> Value {
     (0..IMAGES).map(image).collect()
 }
 
-/// Some 15 KB, nearly all of it images, as a kubelet's node has them.
+/// A node of some 15 KB, nearly all of it images.
 fn node(number: usize) -> Value {
-    let name = node_name(number);
-    let now = Timestamp::now();
+    let (name, now) = (node_name(number), Timestamp::now());
     json!({
         "metadata": {
             "name": name,
@@ -81,7 +72,7 @@ fn node(number: usize) -> Value {
         },
         "spec": {"providerID": format!("aws:///us-east-1a/i-{number:017x}")},
         "status": {
-            // Without it the node controller would mark and taint each of them.
+            // Without it the node controller would mark and taint each node.
             "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": now, "lastTransitionTime": now}],
             "images": images(),
         },
@@ -102,7 +93,7 @@ fn pod(number: usize, node: usize) -> Value {
                 "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
                 "ports": [{"name": "http", "containerPort": 8080}],
             }],
-            // However long it stands: nobody taints it away.
+            // The node controller's taints must not evict it.
             "tolerations": [{"operator": "Exists"}],
         },
     })

@@ -1,5 +1,5 @@
-//! Karpenter's NodeClaims on the wire: Karpenter's own definition, claims with its finalizer, and their nodes. No controller:
-//! a claim that is deleted stays, as long as its finalizer does.
+//! Karpenter's NodeClaims on the wire: Karpenter's own definition, claims with the finalizer, and their nodes. Without the
+//! controller a deleted claim keeps its finalizer.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::api::{ApiResource, Patch, PatchParams, PostParams};
 use kube::core::Object;
 use kube::{Api, Client, ResourceExt as _};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use crate::aws::Instance;
 use crate::cluster::Cluster;
@@ -25,48 +23,26 @@ const FINALIZER: &str = "karpenter.sh/termination";
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 const NODE_CLASS: &str = "default";
 
-/// A NodeClaim, as much of it as is used here.
-pub type NodeClaim = Object<Value, Status>;
+pub type NodeClaim = Object<Value, Value>;
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Status {
-    pub node_name: Option<String>,
-    #[serde(rename = "providerID")]
-    pub provider_id: Option<String>,
-}
-
-/// A NodePool of its own for each test, by name alone.
-#[derive(Debug)]
-pub struct Karpenter {
-    cluster: Cluster,
-    pool: String,
-}
-
-impl Karpenter {
-    /// Installs Karpenter's definition of a NodeClaim, if it is not there.
-    pub async fn start(cluster: &Cluster, pool: &str) -> Result<Self, BedError> {
-        kubectl(cluster, &["apply", "--server-side", "--filename"]).await?;
-        kubectl(cluster, &["wait", "--for=condition=Established", "--timeout=60s", "--filename"]).await?;
-        Ok(Self { cluster: cluster.clone(), pool: pool.to_owned() })
-    }
-
-    /// A new NodeClaim of the pool: [`crate::NodeOptions::node_claim`] makes its node.
-    pub async fn claim(&self) -> Result<NodeClaim, BedError> {
-        let spec = json!({
-            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": NODE_CLASS},
-            "requirements": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]}],
-        });
-        let mut claim = NodeClaim::new("", &kind(), spec);
-        claim.metadata = ObjectMeta {
-            generate_name: Some(format!("{}-", self.pool)),
-            labels: Some(owned([(POOL, &self.pool)])),
-            finalizers: Some(vec![FINALIZER.to_owned()]),
-            ..ObjectMeta::default()
-        };
-        let creating = BedError::kubernetes(format!("create a NodeClaim of pool {}", self.pool));
-        node_claims(&self.cluster.admin()).create(&PostParams::default(), &claim).await.map_err(creating)
-    }
+/// Creates a NodeClaim of a pool, after Karpenter's definition; [`crate::NodeOptions::node_claim`] makes its node.
+pub async fn create_claim(cluster: &Cluster, pool: &str) -> Result<NodeClaim, BedError> {
+    let definition = setup::karpenter()?.join("karpenter.sh_nodeclaims.yaml").display().to_string();
+    cluster.kubectl(&["apply", "--server-side", "--filename", &definition]).await?;
+    cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "--filename", &definition]).await?;
+    let spec = json!({
+        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": NODE_CLASS},
+        "requirements": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]}],
+    });
+    let mut claim = NodeClaim::new("", &kind(), spec);
+    claim.metadata = ObjectMeta {
+        generate_name: Some(format!("{pool}-")),
+        labels: Some(owned([(POOL, pool)])),
+        finalizers: Some(vec![FINALIZER.to_owned()]),
+        ..ObjectMeta::default()
+    };
+    let creating = BedError::kubernetes(format!("create a NodeClaim of pool {pool}"));
+    node_claims(&cluster.admin()).create(&PostParams::default(), &claim).await.map_err(creating)
 }
 
 fn kind() -> ApiResource {
@@ -79,13 +55,11 @@ fn kind() -> ApiResource {
     }
 }
 
-/// All of a cluster.
-#[must_use]
 pub fn node_claims(client: &Client) -> Api<NodeClaim> {
     Api::all_with(client.clone(), &kind())
 }
 
-/// Writes the node of a claim into its status.
+/// Writes the claim's node into its status.
 pub(crate) async fn register(
     client: &Client,
     claim: &NodeClaim,
@@ -137,22 +111,4 @@ fn pool(claim: &NodeClaim) -> &str {
 
 fn owned<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
     pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
-}
-
-async fn kubectl(cluster: &Cluster, arguments: &[&str]) -> Result<(), BedError> {
-    let doing = || format!("install Karpenter's definition: kubectl {}", arguments[0]);
-    let output = Command::new(&cluster.kubectl)
-        .arg(format!("--kubeconfig={}", cluster.kubeconfig.display()))
-        .args(arguments)
-        .arg(setup::karpenter()?.join("karpenter.sh_nodeclaims.yaml"))
-        .env_clear()
-        .env("HOME", &cluster.dir)
-        .kill_on_drop(true)
-        .output()
-        .await
-        .map_err(BedError::io(doing()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(BedError::io(doing())(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())))
 }

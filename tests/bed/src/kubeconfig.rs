@@ -1,4 +1,4 @@
-//! Kubeconfig files, written for the programs and read for the bed's own client.
+//! Kubeconfig files.
 
 use std::path::Path;
 
@@ -10,7 +10,6 @@ use serde_json::json;
 use crate::certs::Identity;
 use crate::error::BedError;
 
-/// With everything inside, so that the one file can be handed on.
 pub(crate) fn text(server: &str, ca: &str, user: Option<&Identity>) -> String {
     let user = user.map_or_else(
         || json!({}),

@@ -1,7 +1,6 @@
-//! A node's kubelet, played by kwok: silent when its instance is stopped, and back with another boot id when it has
-//! booted.
+//! A node's kubelet, played by kwok: silent while its instance is stopped, and back with another boot id after a boot.
 
-use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSystemInfo, Pod};
+use k8s_openapi::api::core::v1::{Node, NodeSystemInfo, Pod};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
@@ -10,44 +9,35 @@ use crate::error::BedError;
 use crate::lambda::random_uuid;
 use crate::pods;
 
-/// The annotation of the nodes that kwok plays; it takes up none that gets it later.
+/// Annotation of the nodes that kwok plays. kwok ignores a later annotation.
 const PLAYED: &str = "kwok.x-k8s.io/node";
-/// The annotations in `kwok.yaml` that keep a node from being Ready, and a pod from ending.
+/// Annotations in `kwok.yaml` that keep a node from Ready, and a pod from its end.
 const SILENT: &str = "spillway.test/silent";
 const LOST: &str = "spillway.test/lost";
 
-/// What the kubelet of a node that is about to be made does first.
+/// State of a new node's kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kubelet {
     Ready,
     Silent,
 }
 
-/// Lets kwok play the kubelet of a node that is about to be made.
+/// Has kwok play the kubelet of a node that is about to be created.
 pub(crate) fn play(node: &mut Node, kubelet: Kubelet) {
     node.annotations_mut().insert(PLAYED.to_owned(), "fake".to_owned());
     let status = node.status.get_or_insert_default();
     status.node_info = Some(NodeSystemInfo { boot_id: random_uuid(), ..NodeSystemInfo::default() });
     if kubelet == Kubelet::Silent {
-        status.conditions = Some(vec![not_ready_yet()]);
+        // Without a condition the node controller would remove the API server's `not-ready` taint.
+        let condition = json!([{"type": "Ready", "status": "False", "reason": "KubeletNotReady",
+            "message": "container runtime network not ready"}]);
+        status.conditions = serde_json::from_value(condition).expect("the list above has conditions");
         node.annotations_mut().insert(SILENT.to_owned(), "true".to_owned());
     }
 }
 
-/// What a kubelet registers its node with. Without it the node controller takes off the `not-ready` taint that the API
-/// server gave the node.
-fn not_ready_yet() -> NodeCondition {
-    NodeCondition {
-        type_: "Ready".to_owned(),
-        status: "False".to_owned(),
-        reason: Some("KubeletNotReady".to_owned()),
-        message: Some("container runtime network not ready".to_owned()),
-        ..NodeCondition::default()
-    }
-}
-
-/// The kubelet reports no more, of its node and of its pods; the node is as the node controller has it after the grace
-/// period for that. What kwok had in mind to report before comes all the same: not for a node that has just booted.
+/// Ends all reports of the kubelet, and sets the condition that the node controller sets after its grace period. A report that
+/// kwok has begun may still come on a node that has just booted.
 pub async fn silence(client: &Client, name: &str) -> Result<(), BedError> {
     set_silent(client, name, Some("true")).await?;
     let unknown = json!({"conditions": [{
@@ -59,7 +49,7 @@ pub async fn silence(client: &Client, name: &str) -> Result<(), BedError> {
     patch_status(client, name, unknown).await
 }
 
-/// The kubelet reports again, after another boot: the node is Ready, and its pods end.
+/// Boots the node: its kubelet reports again with another boot id, and its pods end.
 pub async fn boot(client: &Client, name: &str) -> Result<(), BedError> {
     patch_status(client, name, json!({"nodeInfo": {"bootID": random_uuid()}})).await?;
     set_silent(client, name, None).await

@@ -1,13 +1,15 @@
-//! What every part of a starting world needs: its folder and its processes, and what each cluster has to itself.
+//! Folder, processes and clusters of a world that starts.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
 use crate::certs::Authority;
 use crate::error::BedError;
+use crate::leash::Leash;
 use crate::processes::{Processes, Program};
 use crate::setup::Setup;
 use crate::world::WorldOptions;
@@ -17,7 +19,7 @@ pub(crate) const ACCOUNT: &str = "123456789012";
 
 #[derive(Debug)]
 pub(crate) struct Layout {
-    folder: TempDir,
+    pub(crate) dir: PathBuf,
     pub(crate) logs: PathBuf,
     pub(crate) setup: Setup,
     pub(crate) options: WorldOptions,
@@ -25,17 +27,18 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(options: WorldOptions) -> Result<Self, BedError> {
+    /// The leash removes the folder.
+    pub(crate) fn new(options: WorldOptions, leash: &Arc<Leash>) -> Result<Self, BedError> {
         let setup = Setup::find()?;
-        let make = BedError::io("make the test bed's folder");
-        let folder = TempDir::with_prefix("spillway-bed-").map_err(make)?;
-        let logs = folder.path().join("logs");
-        std::fs::create_dir(&logs).map_err(BedError::io("make the folder for logs"))?;
-        let processes = Processes::new(folder.path());
-        Ok(Self { folder, logs, setup, options, processes })
+        let making = || BedError::io("make the test bed's folder");
+        let dir = TempDir::with_prefix("spillway-bed-").map_err(making())?.keep();
+        leash.remove(&dir);
+        let logs = dir.join("logs");
+        std::fs::create_dir(&logs).map_err(making())?;
+        let processes = Processes::new(&dir, Arc::clone(leash));
+        Ok(Self { dir, logs, setup, options, processes })
     }
 
-    /// A place for each cluster.
     pub(crate) fn clusters(&self) -> Result<Vec<ClusterLayout<'_>>, BedError> {
         let names = &self.options.clusters;
         let ports = free_ports(names.len()).map_err(BedError::io("find free ports"))?;
@@ -43,47 +46,23 @@ impl Layout {
         names.iter().zip(ports).map(|(name, ports)| ClusterLayout::new(self, name, modes.next(), ports)).collect()
     }
 
-    pub(crate) fn dir(&self) -> &Path {
-        self.folder.path()
-    }
-
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Removes the folder, all of it but the logs when those are wanted; answers where they are.
-    pub(crate) fn remove(self, keep_logs: bool) -> Result<Option<PathBuf>, BedError> {
-        let removing = || BedError::io("remove the test bed's folder");
-        let any_logs = self.logs.read_dir().map_err(removing())?.next().is_some();
-        if !keep_logs || !any_logs {
-            return self.folder.close().map(|()| None).map_err(removing());
-        }
-        let folder = self.folder.keep();
-        for entry in folder.read_dir().map_err(removing())? {
-            let path = entry.map_err(removing())?.path();
-            let removed = match path.is_dir() {
-                true if path == self.logs => Ok(()),
-                true => std::fs::remove_dir_all(&path),
-                false => std::fs::remove_file(&path),
-            };
-            removed.map_err(removing())?;
-        }
-        Ok(Some(self.logs))
+        self.dir.join(name)
     }
 }
 
-/// One cluster's own: folder, logs, ports and authority.
+/// Folder, logs, ports and authority of one cluster.
 #[derive(Debug)]
 pub(crate) struct ClusterLayout<'a> {
     pub(crate) name: &'a str,
-    /// How it lets roles in, in EKS' words, if nobody has enrolled it.
+    /// EKS' authentication mode of a cluster that is not enrolled.
     pub(crate) unprepared: Option<&'a str>,
     pub(crate) options: &'a WorldOptions,
     pub(crate) processes: &'a Processes,
     pub(crate) logs: PathBuf,
     pub(crate) ports: Ports,
     pub(crate) authority: Authority,
-    /// Where the AWS side writes whom EKS' access entries let in.
+    /// File to which the AWS side writes EKS' access entries.
     pub(crate) access_entries: PathBuf,
     setup: &'a Setup,
     folder: PathBuf,
@@ -115,7 +94,9 @@ impl<'a> ClusterLayout<'a> {
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, BedError> {
-        write(self.path(name), text)
+        let path = self.path(name);
+        std::fs::write(&path, text).map_err(BedError::io(format!("write {}", path.display())))?;
+        Ok(path)
     }
 
     pub(crate) fn program(&self, name: &'static str) -> Program {
@@ -123,33 +104,22 @@ impl<'a> ClusterLayout<'a> {
     }
 }
 
-fn write(path: PathBuf, text: &str) -> Result<PathBuf, BedError> {
-    std::fs::write(&path, text).map_err(BedError::io(format!("write {}", path.display())))?;
-    Ok(path)
-}
-
-/// Below those that Linux and macOS give to connections: until a program of the bed listens, one of the many other tests' might
-/// take its port.
+/// Below the ports that Linux and macOS give to connections: another test's connection could take one of those before the
+/// bed's program listens.
 const PORTS: Range<u16> = 10_000..32_768;
-/// How many ports are tried for one: most are free.
-const TRIES: usize = 100;
+const TRIES_PER_PORT: usize = 100;
 
-/// All are held at once, so that no two are the same.
+/// All ports are held at once, so that no two are the same.
 fn free_ports(clusters: usize) -> std::io::Result<Vec<Ports>> {
     let held: Vec<TcpListener> = (0..clusters * 4).map(|_| free_port()).collect::<std::io::Result<_>>()?;
-    let ports: Vec<u16> =
-        held.iter().map(|listener| Ok(listener.local_addr()?.port())).collect::<std::io::Result<_>>()?;
-    let (of_clusters, _) = ports.as_chunks();
-    let ports = of_clusters.iter().map(|&[etcd, etcd_peers, api_server, authenticator]| Ports {
-        etcd,
-        etcd_peers,
-        api_server,
-        authenticator,
-    });
-    Ok(ports.collect())
+    let ports = held.iter().map(|listener| Ok(listener.local_addr()?.port()));
+    let ports = ports.collect::<std::io::Result<Vec<u16>>>()?;
+    let of_cluster =
+        |ports: &[u16]| Ports { etcd: ports[0], etcd_peers: ports[1], api_server: ports[2], authenticator: ports[3] };
+    Ok(ports.chunks(4).map(of_cluster).collect())
 }
 
 fn free_port() -> std::io::Result<TcpListener> {
-    let mut tried = (0..TRIES).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, fastrand::u16(PORTS))));
+    let mut tried = (0..TRIES_PER_PORT).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, fastrand::u16(PORTS))));
     tried.find(Result::is_ok).unwrap_or_else(|| Err(std::io::ErrorKind::AddrInUse.into()))
 }

@@ -1,8 +1,10 @@
-//! A small cluster with something of everything that a drain meets.
+//! A small cluster with each kind of workload that a drain meets.
 
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::Client;
+use serde_json::json;
 
 use crate::aws::Hook;
 use crate::error::BedError;
@@ -20,11 +22,11 @@ const GROUP: &str = "workers";
 const SHOP: &str = "shop";
 const SYSTEM: &str = "kube-system";
 
-/// On each node: two `web` pods under a budget, one of `orders`, a log agent and a critical pod. The
-/// bare pod and the finished job are on the first.
+/// Fills a cluster. Each node gets two `web` pods under a budget, one of `orders`, a log agent and a critical pod; the first
+/// node also gets the bare pod and the finished job.
 pub async fn life_like_cluster(world: &World) -> Result<LifeLike, BedError> {
     let client = world.admin();
-    // As docs/install.md has the hook, and with the tag by which its nodes are known as the cluster's.
+    // As in docs/install.md, with the cluster's tag.
     let hook = Hook { default_result: "CONTINUE".to_owned(), ..Hook::terminate("spillway") };
     let of_cluster = format!("kubernetes.io/cluster/{}", world.cluster);
     world.aws_side().put_tagged_group(GROUP, &[hook], &[(of_cluster.as_str(), "owned")]).await?;
@@ -45,16 +47,16 @@ async fn fill(client: &Client, first: &str) -> Result<(), BedError> {
     let seconds = Duration::from_secs;
     pods::create_namespace(client, SHOP).await?;
 
-    // First, so that the scheduler has bound a pod to each node: only then it spreads the others over all of them.
+    // First: the scheduler spreads the other pods over all nodes only if each has a pod.
     let agent = PodShape::default().priority_class("system-node-critical");
     pods::create(client, &pods::daemon_set(SYSTEM, "log-agent", &agent)).await?;
     pods::until_running_of(client, SYSTEM, "log-agent", 3).await?;
 
     let web = PodShape::default().exits_after(seconds(2)).ready_after(seconds(2));
     pods::create(client, &pods::deployment(SHOP, "web", 6, &web)).await?;
-    pods::create(client, &pods::budget(SHOP, "web", 5)).await?;
     let orders = PodShape::default().exits_after(seconds(4)).ready_after(seconds(1));
-    pods::create(client, &pods::stateful_set(SHOP, "orders", 3, &orders)).await?;
+    let spec = json!({"replicas": 3, "serviceName": "orders", "podManagementPolicy": "Parallel"});
+    pods::create(client, &pods::workload::<StatefulSet>(SHOP, "orders", spec, &orders)).await?;
     let dns = PodShape::default().priority_class("system-cluster-critical").exits_after(seconds(1));
     pods::create(client, &pods::deployment(SYSTEM, "dns", 3, &dns)).await?;
     let shell = PodShape::default().exits_after(seconds(1)).on_node(first);
@@ -65,10 +67,10 @@ async fn fill(client: &Client, first: &str) -> Result<(), BedError> {
     until_replicas_run(client).await?;
     pods::until_running_of(client, SHOP, "debug-shell", 1).await?;
     pods::until_succeeded(client, SHOP, "migrate").await?;
-    pods::until_budget_sees(client, SHOP, "web", 6).await
+    pods::create_budget(client, &pods::budget(SHOP, "web", 5), 6).await
 }
 
-/// Waits until each workload has all its pods, wherever they run: also after a drain.
+/// Waits until all replicas run, on any node.
 pub async fn until_replicas_run(client: &Client) -> Result<(), BedError> {
     for (namespace, name, count) in [(SHOP, "web", 6), (SHOP, "orders", 3), (SYSTEM, "dns", 3)] {
         pods::until_running_of(client, namespace, name, count).await?;

@@ -1,4 +1,4 @@
-//! Pods and what keeps them: builders that say only what a test is about, and waiting for them.
+//! Pods, their workloads and budgets: builders, and waits for pods.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -20,70 +20,62 @@ use crate::error::BedError;
 use crate::watch::{Objects, until};
 
 const WAIT: Duration = Duration::from_mins(1);
-/// Pods of a node that are created at a time.
+/// Creations of pods at a time.
 const CREATED_AT_ONCE: usize = 8;
 
-/// What a workload's pods are like.
+/// Options of a workload's pods.
+#[must_use]
 #[derive(Debug, Clone, Default)]
 pub struct PodShape {
     annotations: BTreeMap<String, String>,
-    grace_s: Option<u32>,
-    priority_class: Option<String>,
-    node: Option<String>,
+    spec: BTreeMap<&'static str, Value>,
     more: Vec<Value>,
 }
 
 impl PodShape {
-    /// How long a pod takes to exit once asked to; at once when unsaid.
-    #[must_use]
+    /// Time from the deletion to the exit; zero by default.
     pub fn exits_after(self, time: Duration) -> Self {
         self.timed("spillway.test/exit-after", time)
     }
 
-    /// How long a pod takes to become Ready once bound; at once when unsaid.
-    #[must_use]
+    /// Time from the binding to Ready; zero by default.
     pub fn ready_after(self, time: Duration) -> Self {
         self.timed("spillway.test/ready-after", time)
     }
 
-    /// How long a pod takes to succeed once Ready; for ever when unsaid.
-    #[must_use]
+    /// Time from Ready to success; infinite by default.
     pub fn completes_after(self, time: Duration) -> Self {
         self.timed("spillway.test/completes-after", time)
     }
 
-    /// `terminationGracePeriodSeconds`; the API server's 30 s when unsaid.
-    #[must_use]
-    pub fn grace(mut self, seconds: u32) -> Self {
-        self.grace_s = Some(seconds);
-        self
+    /// `terminationGracePeriodSeconds`; the API server's 30 s by default.
+    pub fn grace(self, seconds: u32) -> Self {
+        self.spec("terminationGracePeriodSeconds", json!(seconds))
     }
 
-    /// Such as `system-cluster-critical`.
-    #[must_use]
-    pub fn priority_class(mut self, name: &str) -> Self {
-        self.priority_class = Some(name.to_owned());
-        self
+    pub fn priority_class(self, name: &str) -> Self {
+        self.spec("priorityClassName", json!(name))
     }
 
-    /// Schedules the pods to this node only.
-    #[must_use]
-    pub fn on_node(mut self, name: &str) -> Self {
-        self.node = Some(name.to_owned());
-        self
+    /// Has the scheduler choose this node.
+    pub fn on_node(self, name: &str) -> Self {
+        self.spec("nodeSelector", json!({"kubernetes.io/hostname": name}))
     }
 
-    /// Whatever else `metadata` and `spec` say, laid over the rest.
-    #[must_use]
+    /// Binds the pods to this node without the scheduler.
+    pub fn bound_to(self, node: &str) -> Self {
+        self.spec("nodeName", json!(node))
+    }
+
+    /// Merges more of `metadata` and `spec` into the pods.
     pub fn with(mut self, more: Value) -> Self {
         self.more.push(more);
         self
     }
 
-    /// Binds the pods to this node itself, past the scheduler.
-    #[must_use]
-    pub fn bound_to(self, node: &str) -> Self {
-        self.with(json!({"spec": {"nodeName": node}}))
+    fn spec(mut self, field: &'static str, value: Value) -> Self {
+        self.spec.insert(field, value);
+        self
     }
 
     fn timed(mut self, annotation: &str, time: Duration) -> Self {
@@ -92,106 +84,82 @@ impl PodShape {
     }
 
     fn template(&self, app: &str) -> Value {
-        let Self { annotations, grace_s, priority_class, node, more } = self;
-        let mut spec = json!({"containers": [{"name": "main", "image": "example.test/main"}]});
-        if let Some(seconds) = grace_s {
-            spec["terminationGracePeriodSeconds"] = json!(seconds);
-        }
-        if let Some(name) = priority_class {
-            spec["priorityClassName"] = json!(name);
-        }
-        if let Some(name) = node {
-            spec["nodeSelector"] = json!({"kubernetes.io/hostname": name});
-        }
-        let mut template = json!({"metadata": {"labels": {"app": app}, "annotations": annotations}, "spec": spec});
-        for more in more {
-            lay_over(&mut template, more);
+        let mut template = json!({"metadata": {"labels": {"app": app}, "annotations": self.annotations}});
+        template["spec"] = json!(self.spec);
+        template["spec"]["containers"] = json!([{"name": "main", "image": "example.test/main"}]);
+        for more in &self.more {
+            merge(&mut template, more);
         }
         template
     }
 }
 
-/// An object's fields one by one, anything else whole.
-fn lay_over(base: &mut Value, more: &Value) {
+/// Merges objects field by field, and replaces anything else.
+fn merge(base: &mut Value, more: &Value) {
     match (base, more) {
         (Value::Object(base), Value::Object(more)) => {
             for (key, value) in more {
-                lay_over(base.entry(key).or_insert(Value::Null), value);
+                merge(base.entry(key).or_insert(Value::Null), value);
             }
         }
         (base, more) => *base = more.clone(),
     }
 }
 
-#[must_use]
 pub fn deployment(namespace: &str, name: &str, replicas: u32, pods: &PodShape) -> Deployment {
-    let own = json!({"replicas": replicas});
-    workload("apps/v1", "Deployment", namespace, name, own, pods)
+    workload(namespace, name, json!({"replicas": replicas}), pods)
 }
 
-/// Its pods come and go all at once, in no order.
-#[must_use]
-pub fn stateful_set(namespace: &str, name: &str, replicas: u32, pods: &PodShape) -> StatefulSet {
-    let own = json!({
-        "replicas": replicas,
-        "serviceName": name,
-        "podManagementPolicy": "Parallel",
-    });
-    workload("apps/v1", "StatefulSet", namespace, name, own, pods)
-}
-
-#[must_use]
 pub fn daemon_set(namespace: &str, name: &str, pods: &PodShape) -> DaemonSet {
-    workload("apps/v1", "DaemonSet", namespace, name, json!({}), pods)
+    workload(namespace, name, json!({}), pods)
 }
 
-#[must_use]
+pub(crate) fn workload<K: DeserializeOwned>(namespace: &str, name: &str, mut spec: Value, pods: &PodShape) -> K {
+    spec["selector"] = json!({"matchLabels": {"app": name}});
+    spec["template"] = pods.template(name);
+    object(json!({"metadata": {"namespace": namespace, "name": name}, "spec": spec}))
+}
+
 pub fn job(namespace: &str, name: &str, pods: &PodShape) -> Job {
     let mut template = pods.template(name);
     template["spec"]["restartPolicy"] = json!("Never");
-    made(json!({
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {"template": template},
-    }))
+    object(json!({"metadata": {"namespace": namespace, "name": name}, "spec": {"template": template}}))
 }
 
-/// A pod that nothing will replace.
-#[must_use]
+/// A pod without a controller.
 pub fn bare_pod(namespace: &str, name: &str, pod: &PodShape) -> Pod {
-    let mut object = pod.template(name);
-    object["metadata"]["namespace"] = json!(namespace);
-    object["metadata"]["name"] = json!(name);
-    made(object)
+    let mut template = pod.template(name);
+    template["metadata"]["namespace"] = json!(namespace);
+    template["metadata"]["name"] = json!(name);
+    object(template)
 }
 
-/// For the pods of the workload of this name.
-#[must_use]
+/// A budget for the pods of the workload of this name.
 pub fn budget(namespace: &str, name: &str, min_available: u32) -> PodDisruptionBudget {
-    made(json!({
+    budget_with(namespace, name, "minAvailable", min_available)
+}
+
+pub fn budget_of_unavailable(namespace: &str, name: &str, max_unavailable: u32) -> PodDisruptionBudget {
+    budget_with(namespace, name, "maxUnavailable", max_unavailable)
+}
+
+fn budget_with(namespace: &str, name: &str, field: &str, pods: u32) -> PodDisruptionBudget {
+    object(json!({
         "metadata": {"namespace": namespace, "name": name},
-        "spec": {"minAvailable": min_available, "selector": {"matchLabels": {"app": name}}},
+        "spec": {field: pods, "selector": {"matchLabels": {"app": name}}},
     }))
 }
 
-/// For the pods of the workload of this name: one of them may be away at a time.
-#[must_use]
-pub fn budget_of_one_away(namespace: &str, name: &str) -> PodDisruptionBudget {
-    made(json!({
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}},
-    }))
+fn object<K: DeserializeOwned>(object: Value) -> K {
+    serde_json::from_value(object).expect("the builders make valid objects")
 }
 
 pub async fn create_namespace(client: &Client, name: &str) -> Result<(), BedError> {
-    let namespace: Namespace = made(json!({"metadata": {"name": name}}));
+    let namespace: Namespace = object(json!({"metadata": {"name": name}}));
     let creating = BedError::kubernetes(format!("create namespace {name}"));
-    let namespaces = Api::all(client.clone());
-    namespaces.create(&PostParams::default(), &namespace).await.map(drop).map_err(creating)
+    Api::all(client.clone()).create(&PostParams::default(), &namespace).await.map(drop).map_err(creating)
 }
 
-/// Creates what a builder above made.
 pub async fn create<K>(client: &Client, object: &K) -> Result<K, BedError>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned,
@@ -202,9 +170,22 @@ where
     objects.create(&PostParams::default(), object).await.map_err(BedError::kubernetes(what))
 }
 
-/// Runs a deployment, and answers its pods when they are Ready. What comes in their place is never scheduled: a
-/// scheduler that stands still while a node is cordoned and its pods leave may hear of the new ones first, and bind them
-/// there.
+/// Creates a budget, and waits until its controller counts this many healthy pods: before, the budget refuses all evictions.
+pub async fn create_budget(client: &Client, budget: &PodDisruptionBudget, healthy: usize) -> Result<(), BedError> {
+    create(client, budget).await?;
+    let (namespace, name) = (budget.namespace().unwrap_or_default(), budget.name_any());
+    let budgets = Api::<PodDisruptionBudget>::namespaced(client.clone(), &namespace);
+    let what = format!("budget {namespace}/{name} to count {healthy} healthy pods");
+    until(&budgets, &named(&name), &what, WAIT, |budgets: &Objects<PodDisruptionBudget>| {
+        let status = budgets.values().next().and_then(|budget| budget.status.as_ref());
+        let counted = status.map_or(0, |status| status.current_healthy);
+        if usize::try_from(counted).is_ok_and(|counted| counted >= healthy) { Ok(()) } else { Err(counted.to_string()) }
+    })
+    .await
+}
+
+/// Runs a deployment, and waits until its pods are Ready. Their replacements are never scheduled: the scheduler could bind them
+/// to the node before it observes the cordon.
 pub async fn run_deployment(
     client: &Client,
     namespace: &str,
@@ -214,22 +195,22 @@ pub async fn run_deployment(
 ) -> Result<Vec<Pod>, BedError> {
     let gated = shape.clone().with(json!({"spec": {"schedulingGates": [{"name": "spillway.test/later"}]}}));
     create(client, &deployment(namespace, name, replicas, &gated)).await?;
-    let own = WatchParams::default().labels(&format!("app={name}"));
     let pods = Api::<Pod>::namespaced(client.clone(), namespace);
-    let (count, what) = (replicas as usize, format!("{replicas} pods of {namespace}/{name} to be made"));
-    let made = until(&pods, &own, &what, WAIT, |pods: &Objects<Pod>| {
-        let made: Vec<String> = pods.values().map(Pod::name_any).collect();
-        if made.len() >= count { Ok(made) } else { Err(format!("{} made", made.len())) }
+    let (count, what) = (replicas as usize, format!("{replicas} pods of {namespace}/{name} to be created"));
+    let selector = of_app(name);
+    let created = until(&pods, &selector, &what, WAIT, |pods: &Objects<Pod>| {
+        let names: Vec<String> = pods.values().map(Pod::name_any).collect();
+        if names.len() >= count { Ok(names) } else { Err(format!("{} created", names.len())) }
     });
     let open = Patch::Merge(json!({"spec": {"schedulingGates": null}}));
-    for pod in made.await? {
+    for pod in created.await? {
         let opening = BedError::kubernetes(format!("let pod {namespace}/{pod} be scheduled"));
         pods.patch(&pod, &PatchParams::default(), &open).await.map_err(opening)?;
     }
     until_running_of(client, namespace, name, count).await
 }
 
-/// Puts bare pods on a node, and answers them when they are Ready. Nothing puts them back.
+/// Creates bare pods on a node, and waits until they are Ready.
 pub async fn fill_node(
     client: &Client,
     namespace: &str,
@@ -241,15 +222,13 @@ pub async fn fill_node(
     let shape = shape.clone().on_node(node);
     let creations = (0..count).map(|number| {
         let pod = bare_pod(namespace, &format!("{name}-{number}"), &shape);
-        async move { create(client, &pod).await }
+        async move { create(client, &pod).await.map(drop) }
     });
-    let creations = futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE);
-    creations.try_collect::<Vec<Pod>>().await?;
+    futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE).try_collect::<()>().await?;
     until_running_on(client, node, count).await
 }
 
-/// All pods that are bound to a node, finished and leaving ones too. One that has stopped, and that nothing keeps, is on
-/// its way out of the store and is not counted: a moment later it would not be there.
+/// Pods that are bound to a node, without those that have stopped and are about to leave the store.
 pub async fn on_node(client: &Client, node: &str) -> Result<Vec<Pod>, BedError> {
     let bound = ListParams::default().fields(&format!("spec.nodeName={node}"));
     let listing = BedError::kubernetes(format!("list the pods of {node}"));
@@ -258,78 +237,21 @@ pub async fn on_node(client: &Client, node: &str) -> Result<Vec<Pod>, BedError> 
     Ok(pods)
 }
 
-/// Waits until at least `count` pods are Ready on the node, and answers them.
+/// Waits until at least `count` pods are Ready on the node.
 pub async fn until_running_on(client: &Client, node: &str, count: usize) -> Result<Vec<Pod>, BedError> {
     let bound = WatchParams::default().fields(&format!("spec.nodeName={node}"));
-    let pods = Api::<Pod>::all(client.clone());
-    until_running(&pods, &bound, &format!("{count} pods on {node}"), count).await
+    until_running(&Api::all(client.clone()), &bound, &format!("{count} pods on {node}"), count).await
 }
 
-/// Waits until at least `count` pods of a workload are Ready, wherever, and answers them.
+/// Waits until at least `count` pods of a workload are Ready.
 pub async fn until_running_of(
     client: &Client,
     namespace: &str,
     name: &str,
     count: usize,
 ) -> Result<Vec<Pod>, BedError> {
-    let own = WatchParams::default().labels(&format!("app={name}"));
-    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
-    until_running(&pods, &own, &format!("{count} pods of {namespace}/{name}"), count).await
-}
-
-/// Waits until this very pod, and not only one of its name, is gone.
-pub async fn until_gone(client: &Client, pod: &Pod) -> Result<(), BedError> {
-    let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
-    let own = WatchParams::default().fields(&format!("metadata.name={name}"));
-    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
-    let what = format!("pod {namespace}/{name} to go");
-    until(&pods, &own, &what, WAIT, |pods: &Objects<Pod>| {
-        let there = pods.values().any(|other| other.uid() == pod.uid());
-        if there { Err("it is still there".to_owned()) } else { Ok(()) }
-    })
-    .await
-}
-
-/// Waits until this very pod is as wanted; `wanted` says what it sees while it is not.
-pub async fn until_pod(
-    client: &Client,
-    pod: &Pod,
-    what: &str,
-    wanted: impl Fn(&Pod) -> Result<(), String>,
-) -> Result<(), BedError> {
-    let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
-    let own = WatchParams::default().fields(&format!("metadata.name={name}"));
-    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
-    until(&pods, &own, &format!("pod {namespace}/{name} {what}"), WAIT, |pods: &Objects<Pod>| {
-        wanted(pods.values().find(|other| other.uid() == pod.uid()).ok_or("it has gone")?)
-    })
-    .await
-}
-
-/// Waits until a job's pod has finished well.
-pub async fn until_succeeded(client: &Client, namespace: &str, name: &str) -> Result<(), BedError> {
-    let own = WatchParams::default().labels(&format!("app={name}"));
-    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
-    let what = format!("job {namespace}/{name} to finish");
-    until(&pods, &own, &what, WAIT, |pods: &Objects<Pod>| {
-        let phase = |pod: &Pod| pod.status.as_ref()?.phase.clone();
-        let phases: Vec<String> = pods.values().filter_map(phase).collect();
-        if phases.iter().any(|phase| phase == "Succeeded") { Ok(()) } else { Err(phases.join(", ")) }
-    })
-    .await
-}
-
-/// Waits until the budget's controller counts this many healthy pods: before, it refuses all.
-pub async fn until_budget_sees(client: &Client, namespace: &str, name: &str, healthy: i32) -> Result<(), BedError> {
-    let budgets = Api::<PodDisruptionBudget>::namespaced(client.clone(), namespace);
-    let own = WatchParams::default().fields(&format!("metadata.name={name}"));
-    let what = format!("budget {namespace}/{name} to see {healthy} healthy pods");
-    until(&budgets, &own, &what, WAIT, |budgets: &Objects<PodDisruptionBudget>| {
-        let budget = budgets.values().next().ok_or("there is none")?;
-        let seen = budget.status.as_ref().map_or(0, |status| status.current_healthy);
-        if seen >= healthy { Ok(()) } else { Err(format!("it sees {seen}")) }
-    })
-    .await
+    let pods = Api::namespaced(client.clone(), namespace);
+    until_running(&pods, &of_app(name), &format!("{count} pods of {namespace}/{name}"), count).await
 }
 
 async fn until_running(
@@ -345,34 +267,60 @@ async fn until_running(
     .await
 }
 
-/// Running, Ready and not on its way out.
-#[must_use]
+/// Waits until this pod, by its UID, is gone.
+pub async fn until_gone(client: &Client, pod: &Pod) -> Result<(), BedError> {
+    until_instance(client, pod, "to go", |pod| if pod.is_some() { Err("it is still there".to_owned()) } else { Ok(()) })
+        .await
+}
+
+/// Waits until this pod, by its UID, is as wanted; `wanted` returns an observation otherwise.
+pub async fn until_pod(
+    client: &Client,
+    pod: &Pod,
+    what: &str,
+    wanted: impl Fn(&Pod) -> Result<(), String>,
+) -> Result<(), BedError> {
+    until_instance(client, pod, what, |pod| wanted(pod.ok_or("it has gone")?)).await
+}
+
+async fn until_instance(
+    client: &Client,
+    pod: &Pod,
+    what: &str,
+    wanted: impl Fn(Option<&Pod>) -> Result<(), String>,
+) -> Result<(), BedError> {
+    let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
+    until(&pods, &named(&name), &format!("pod {namespace}/{name} {what}"), WAIT, |pods: &Objects<Pod>| {
+        wanted(pods.values().find(|other| other.uid() == pod.uid()))
+    })
+    .await
+}
+
+/// Waits until a job's pod has succeeded.
+pub async fn until_succeeded(client: &Client, namespace: &str, name: &str) -> Result<(), BedError> {
+    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+    until(&pods, &of_app(name), &format!("{namespace}/{name} to succeed"), WAIT, |pods: &Objects<Pod>| {
+        let phase = |pod: &Pod| pod.status.as_ref()?.phase.clone();
+        let phases: Vec<String> = pods.values().filter_map(phase).collect();
+        if phases.iter().any(|phase| phase == "Succeeded") { Ok(()) } else { Err(phases.join(", ")) }
+    })
+    .await
+}
+
+/// Returns `true` if the pod is running, Ready and not being deleted.
 pub fn is_running(pod: &Pod) -> bool {
     let status = pod.status.as_ref();
-    let conditions = status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut conditions = status.iter().flat_map(|status| status.conditions.iter().flatten());
     pod.metadata.deletion_timestamp.is_none()
         && status.and_then(|status| status.phase.as_deref()) == Some("Running")
-        && conditions.clone().any(|is| is.type_ == "Ready" && is.status == "True")
+        && conditions.any(|is| is.type_ == "Ready" && is.status == "True")
 }
 
-fn workload<K: DeserializeOwned>(
-    version: &str,
-    kind: &str,
-    namespace: &str,
-    name: &str,
-    mut spec: Value,
-    pods: &PodShape,
-) -> K {
-    spec["selector"] = json!({"matchLabels": {"app": name}});
-    spec["template"] = pods.template(name);
-    made(json!({
-        "apiVersion": version,
-        "kind": kind,
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": spec,
-    }))
+fn of_app(name: &str) -> WatchParams {
+    WatchParams::default().labels(&format!("app={name}"))
 }
 
-fn made<K: DeserializeOwned>(object: Value) -> K {
-    serde_json::from_value(object).expect("the builders above make what they say")
+pub(crate) fn named(name: &str) -> WatchParams {
+    WatchParams::default().fields(&format!("metadata.name={name}"))
 }

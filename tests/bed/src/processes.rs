@@ -1,17 +1,16 @@
-//! The programs of a world: each guarded, in a process group of its own, with a log file.
+//! The programs of a world: each in a process group of its own, with a log file.
 //!
-//! They are stopped in the reverse order of their start: an API server that outlives its etcd
-//! hangs, and a folder must not be removed under a living etcd.
+//! They are stopped in the reverse order of their start: an API server that outlives its etcd hangs.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
+use futures_util::future::select_all;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::process::Command;
@@ -19,28 +18,29 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::BedError;
+use crate::leash::Leash;
 
 const TAIL_LINES: usize = 15;
-/// Between two looks at a program that is coming up; nothing tells of that moment.
-const LOOK_AGAIN: Duration = Duration::from_millis(25);
+/// Pause between two probes of a program that starts.
+const PROBE_EVERY: Duration = Duration::from_millis(25);
 
-/// Lives on one thread, the supervisor's.
 #[derive(Debug)]
 pub(crate) struct Processes {
     folder: PathBuf,
+    leash: Arc<Leash>,
     running: RefCell<Vec<Process>>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Process {
-    program: Program,
+    name: &'static str,
+    log: PathBuf,
     group: Pid,
     exit: watch::Receiver<Option<ExitStatus>>,
 }
 
-/// What to run. The caller's environment stays outside: its `KUBECONFIG`, `AWS_*` and proxies are
-/// for other places.
-#[derive(Debug, Clone)]
+/// A program with its arguments and variables. The caller's `KUBECONFIG`, `AWS_*` and proxies are not inherited.
+#[derive(Debug)]
 pub(crate) struct Program {
     name: &'static str,
     path: PathBuf,
@@ -51,7 +51,6 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Its log file is named after it.
     pub(crate) fn new(name: &'static str, path: PathBuf, logs: &Path) -> Self {
         let log = logs.join(format!("{name}.log"));
         Self { name, path, log, arguments: Vec::new(), environment: Vec::new(), nice: 0 }
@@ -67,7 +66,6 @@ impl Program {
         self
     }
 
-    /// How far it stands back behind the others while all want the processors.
     pub(crate) fn nice(mut self, nice: u8) -> Self {
         self.nice = nice;
         self
@@ -75,40 +73,40 @@ impl Program {
 }
 
 impl Processes {
-    pub(crate) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), running: RefCell::default() }
+    pub(crate) fn new(folder: &Path, leash: Arc<Leash>) -> Self {
+        Self { folder: folder.to_owned(), leash, running: RefCell::default() }
     }
 
     pub(crate) fn start(&self, program: Program) -> Result<Process, BedError> {
-        let Program { name: _, path, log, arguments, environment, nice } = &program;
-        let starting = || format!("start {}", path.display());
-        let output = File::options().create(true).append(true).open(log);
-        let output = output.map_err(BedError::io(format!("create {}", log.display())))?;
-        let errors = output.try_clone().map_err(BedError::io(starting()))?;
-
-        let mut command = Command::new(std::env::current_exe().map_err(BedError::io(starting()))?);
+        let Program { name, path, log, arguments, environment, nice } = program;
+        let starting = || BedError::io(format!("start {}", path.display()));
+        let output = File::options().create(true).append(true).open(&log).map_err(starting())?;
+        let errors = output.try_clone().map_err(starting())?;
+        let mut command = Command::new("nice");
         command
-            .arg("guard")
-            .arg(std::process::id().to_string())
-            .args(["nice", "-n", &nice.to_string()])
-            .arg(path)
+            .args(["-n", &nice.to_string()])
+            .arg(&path)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)
-            // Ctrl-C in a terminal goes to the whole group: the order of the end is ours.
-            .process_group(0);
-        self.give_environment(&mut command, environment);
-        let mut child = command.spawn().map_err(BedError::io(starting()))?;
-
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        let group = Pid::from_raw(id.expect("a child just started has an id"));
+            // Ctrl-C in a terminal reaches the whole foreground group; the world decides the order of the end.
+            .process_group(0)
+            .env_clear()
+            .env("HOME", &self.folder)
+            .env("TMPDIR", &self.folder)
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .envs(environment);
+        let mut child = command.spawn().map_err(starting())?;
+        let id = child.id().expect("a child just started has an id");
+        self.leash.watch(id);
+        let group = Pid::from_raw(i32::try_from(id).expect("a process id is a positive i32"));
         let (ended, exit) = watch::channel(None);
         tokio::spawn(async move {
             let status = child.wait().await;
             ended.send_replace(Some(status.unwrap_or_default()));
         });
-        let process = Process { program, group, exit };
+        let process = Process { name, log, group, exit };
         self.running.borrow_mut().push(process.clone());
         Ok(process)
     }
@@ -121,7 +119,7 @@ impl Processes {
         if status.success() { Ok(()) } else { Err(process.failed(&format!("failed ({status})"))) }
     }
 
-    /// Asks until the program answers, has ended or `limit` is over.
+    /// Probes until the program answers, has ended or `limit` is over.
     pub(crate) async fn until_ready<T, E: std::fmt::Display>(
         &self,
         process: &Process,
@@ -140,72 +138,46 @@ impl Processes {
                 return Err(process.failed(&format!("ended while starting ({status})")));
             }
             if Instant::now() > deadline {
-                let seconds = limit.as_secs();
-                return Err(process.failed(&format!("is not ready after {seconds} s ({last})")));
+                return Err(process.failed(&format!("is not ready after {} s ({last})", limit.as_secs())));
             }
-            sleep(LOOK_AGAIN).await;
+            sleep(PROBE_EVERY).await;
         }
     }
 
-    /// Resolves when one of them ends by itself, which none should.
+    /// Resolves when a program ends by itself.
     pub(crate) async fn any_failure(&self) -> BedError {
-        let mut ends: FuturesUnordered<_> = self
-            .running
-            .borrow()
-            .iter()
-            .cloned()
-            .map(|mut process| async move {
+        let running = self.running.borrow().clone();
+        let ends = running.into_iter().map(|mut process| {
+            Box::pin(async move {
                 let status = process.ended().await;
                 process.failed(&format!("ended by itself ({status})"))
             })
-            .collect();
-        match ends.next().await {
-            Some(error) => error,
-            None => std::future::pending().await,
-        }
+        });
+        select_all(ends).await.0
     }
 
-    /// Nothing here has a state worth an orderly goodbye, and one of them ignores SIGTERM.
+    /// Kills all: none keeps state that outlives the world, and one ignores SIGTERM.
     pub(crate) async fn stop(&self) {
-        let mut running = self.running.take();
-        while let Some(mut process) = running.pop() {
-            process.kill().await;
+        for mut process in self.running.take().into_iter().rev() {
+            // Fails only if the group is gone.
+            let _ = killpg(process.group, Signal::SIGKILL);
+            process.ended().await;
         }
-    }
-
-    fn give_environment(&self, command: &mut Command, more: &[(&'static str, OsString)]) {
-        let more = more.iter().map(|(name, value)| (name, value));
-        command.env_clear().env("HOME", &self.folder).env("TMPDIR", &self.folder).envs(more);
-        if let Some(path) = std::env::var_os("PATH") {
-            command.env("PATH", path);
-        }
+        self.leash.release();
     }
 }
 
 impl Process {
-    async fn kill(&mut self) {
-        if self.exit.borrow().is_none() {
-            // Fails only for a group that is gone, and that is what is wanted.
-            let _ = killpg(self.group, Signal::SIGKILL);
-            self.ended().await;
-        }
-    }
-
     async fn ended(&mut self) -> ExitStatus {
         let ended = self.exit.wait_for(Option::is_some).await;
         ended.ok().and_then(|status| *status).unwrap_or_default()
     }
 
     fn failed(&self, what: &str) -> BedError {
-        let text = std::fs::read(&self.program.log).unwrap_or_default();
+        let text = std::fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().collect();
-        let tail = &lines[lines.len().saturating_sub(TAIL_LINES)..];
-        BedError::Program {
-            name: self.program.name.to_owned(),
-            what: what.to_owned(),
-            log: self.program.log.clone(),
-            tail: tail.join("\n"),
-        }
+        let tail = lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
+        BedError::Program { name: self.name.to_owned(), what: what.to_owned(), log: self.log.clone(), tail }
     }
 }

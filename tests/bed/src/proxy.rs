@@ -1,10 +1,9 @@
-//! A network between the function and the API server: as far away, and as unreliable, as asked for.
+//! A slow or unreliable network between the function and the API server.
 //!
-//! It carries TCP and ends no TLS, so the function talks to the real server. The delay is half of the
-//! round trip on each way; order is kept and throughput is not limited. What a client sends at once
-//! after connecting is held a further round trip, which the handshake would have cost it.
+//! The proxy carries TCP and ends no TLS: the function's peer is the real server. Each way takes half of the round trip; order
+//! is kept and throughput is not limited. The first bytes of a client take a further round trip, as after a handshake.
 //!
-//! It runs on a thread of its own, so that a busy test does not slow it down.
+//! The proxy runs on a thread of its own: a busy test does not slow it down.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,25 +17,23 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{broadcast, mpsc, watch};
 
-/// Enough that a delay holds back time and not bytes: a GB a second at 20 ms, with reads this large.
+/// Enough for a GB a second at 20 ms: the delay does not limit throughput.
 const CHUNK: usize = 64 * 1024;
 const CHUNKS_UNDER_WAY: usize = 1024;
 
-/// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// What happens to connections.
+/// State of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Everything passes, after the delay.
     Pass,
-    /// Connections stand and connect, and nothing moves. What was sent arrives after the mode ends.
+    /// Connections open and nothing moves. Sent bytes arrive after the mode ends.
     BlackHole,
-    /// A new connection is refused. Those that stand go on.
+    /// New connections are refused. Open ones go on.
     Refuse,
 }
 
-/// A proxy in front of a server. It ends, with its connections, when dropped.
+/// A proxy in front of a server. It ends with its connections when dropped.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -45,7 +42,7 @@ pub struct Proxy {
     applied: watch::Receiver<Mode>,
 }
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 struct Network {
     upstream: SocketAddr,
@@ -53,11 +50,9 @@ struct Network {
     connections: AtomicU64,
     client_hellos: AtomicU64,
     bytes: AtomicU64,
-    /// Connections before this one are forgotten.
-    forgotten: AtomicU64,
-    /// Nothing that is sent on connections before this one arrives.
+    /// Bytes that are sent on connections before this number do not arrive.
     dropped: AtomicU64,
-    /// How often something was sent on them.
+    /// Count of reads on these connections.
     swallowed: AtomicU64,
     reset: broadcast::Sender<()>,
 }
@@ -69,7 +64,7 @@ impl Network {
 }
 
 impl Proxy {
-    /// Listens on a free port of 127.0.0.1. Without delay until told.
+    /// Listens on a free port of 127.0.0.1, without a delay.
     pub fn start(upstream: SocketAddr) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (listener, address) = {
@@ -84,7 +79,6 @@ impl Proxy {
             connections: AtomicU64::new(0),
             client_hellos: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            forgotten: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             swallowed: AtomicU64::new(0),
             reset: broadcast::Sender::new(1),
@@ -93,7 +87,7 @@ impl Proxy {
         let (apply, applied) = watch::channel(Mode::Pass);
         let proxy = Self { address, network: Arc::clone(&network), mode, applied };
         thread::spawn(move || {
-            // Ends when the proxy is dropped, and all connections with the runtime.
+            // All connections end with the runtime.
             if let Err(error) = runtime.block_on(accept(listener, &network, wanted, &apply)) {
                 eprintln!("the proxy at {address} has failed: {error}");
             }
@@ -101,42 +95,31 @@ impl Proxy {
         Ok(proxy)
     }
 
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What to give out as the API server's endpoint. Its certificate is good for 127.0.0.1.
-    #[must_use]
+    /// The API server's endpoint through the proxy; the server's certificate is valid for 127.0.0.1.
     pub fn url(&self) -> String {
         format!("https://{}", self.address)
     }
 
-    /// Connections accepted so far.
-    #[must_use]
+    /// Count of accepted connections.
     pub fn connections(&self) -> u64 {
         self.network.connections.load(Relaxed)
     }
 
-    /// Connections so far whose first bytes were a TLS `ClientHello`.
-    #[must_use]
+    /// Count of connections whose first bytes were a TLS `ClientHello`.
     pub fn client_hellos(&self) -> u64 {
         self.network.client_hellos.load(Relaxed)
     }
 
-    /// Bytes carried so far, both ways, as TLS has them.
-    #[must_use]
+    /// Bytes of both ways, with TLS.
     pub fn bytes(&self) -> u64 {
         self.network.bytes.load(Relaxed)
     }
 
-    /// What is added to a round trip.
-    #[must_use]
-    pub fn round_trip(&self) -> Duration {
-        self.network.round_trip()
-    }
-
-    /// Adds this much to every round trip from now on.
+    /// Adds this much to every later round trip.
     pub fn set_round_trip(&self, added: Duration) {
         *self.network.round_trip.lock().unwrap_or_else(PoisonError::into_inner) = added;
     }
@@ -148,25 +131,18 @@ impl Proxy {
         applied.wait_for(|now| *now == mode).await.map(drop).map_err(io::Error::other)
     }
 
-    /// Resets every connection that stands.
+    /// Resets every open connection.
     pub fn reset(&self) {
-        // Without a connection nobody listens.
+        // Fails without a connection.
         let _ = self.network.reset.send(());
     }
 
-    /// Forgets the connections that stand, as a NAT gateway does with idle ones: each looks
-    /// well until the client next sends on it, and is then reset.
-    pub fn forget(&self) {
-        self.network.forgotten.store(self.connections(), Relaxed);
-    }
-
-    /// Forgets the connections that stand, as a firewall does: what is sent on them is dropped without a word.
+    /// Drops all later bytes of the open connections without a reset, as a firewall does that forgets them.
     pub fn drop_silently(&self) {
         self.network.dropped.store(self.connections(), Relaxed);
     }
 
-    /// How often something was sent on such connections, and dropped.
-    #[must_use]
+    /// Count of reads on such connections.
     pub fn swallowed(&self) -> u64 {
         self.network.swallowed.load(Relaxed)
     }
@@ -183,7 +159,7 @@ async fn accept(
     loop {
         let mode = *wanted.borrow_and_update();
         if mode == Mode::Refuse {
-            // A socket that is bound and does not listen refuses, and keeps the port from others.
+            // A bound socket that does not listen refuses connections, and keeps the port.
             let socket = socket(address)?;
             drop(listener);
             apply.send_replace(mode);
@@ -214,7 +190,7 @@ async fn accept(
     }
 }
 
-/// Bound beside another of ours, if there is one.
+/// A socket that shares its address with another socket of this program.
 fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
@@ -223,7 +199,7 @@ fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// One connection of a client, and its continuation to the server.
+/// A client's connection and its continuation to the server.
 #[derive(Clone)]
 struct Connection {
     number: u64,
@@ -233,7 +209,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Carries both ways until both have ended in order, or one has failed: then both ends are reset.
+    /// Carries both ways until both end in order. If one fails, resets both ends.
     async fn carry(self, mut client: TcpStream, mut reset: broadcast::Receiver<()>) -> io::Result<()> {
         let mut server = TcpStream::connect(self.network.upstream).await?;
         client.set_nodelay(true)?;
@@ -273,9 +249,6 @@ impl Connection {
             from.read_buf(&mut bytes).await?;
             self.network.bytes.fetch_add(bytes.len() as u64, Relaxed);
             if direction == Direction::Out {
-                if self.number < self.network.forgotten.load(Relaxed) {
-                    return Err(io::ErrorKind::ConnectionReset.into());
-                }
                 if self.number < self.network.dropped.load(Relaxed) && !bytes.is_empty() {
                     self.network.swallowed.fetch_add(1, Relaxed);
                     continue;
@@ -286,14 +259,14 @@ impl Connection {
             }
             let end = bytes.is_empty();
             let chunk = Chunk { due: self.due(direction), bytes };
-            // The other end of the line goes only with the whole connection.
+            // Fails only when the whole connection has ended.
             if line.send(chunk).await.is_err() || end {
                 return Ok(());
             }
         }
     }
 
-    /// When what is read now arrives.
+    /// Arrival of bytes that are read now.
     fn due(&self, direction: Direction) -> Instant {
         let round_trip = self.network.round_trip();
         let now = Instant::now();
@@ -311,7 +284,7 @@ enum Direction {
     Back,
 }
 
-/// Bytes under way; none is the end of the stream.
+/// Bytes under way; empty at the end of the stream.
 struct Chunk {
     due: Instant,
     bytes: Vec<u8>,
@@ -324,7 +297,7 @@ async fn write(
 ) -> io::Result<()> {
     while let Some(Chunk { due, bytes }) = line.recv().await {
         tokio::time::sleep_until(due.into()).await;
-        // An error means that the proxy is gone, and this runtime with it.
+        // Fails only when the proxy has ended.
         let _ = mode.wait_for(|mode| *mode != Mode::BlackHole).await;
         if bytes.is_empty() {
             return to.shutdown().await;
@@ -334,7 +307,7 @@ async fn write(
     Ok(())
 }
 
-/// A TLS record of a handshake that begins with a `ClientHello`. Six bytes come in one piece.
+/// A handshake record that begins with a `ClientHello`. Its six bytes come in one piece.
 fn is_client_hello(bytes: &[u8]) -> bool {
     matches!(bytes, [0x16, 0x03, _, _, _, 0x01, ..])
 }

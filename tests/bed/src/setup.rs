@@ -1,7 +1,6 @@
-//! Where the built programs, the Python and the project's own files are.
+//! Paths of the control plane's programs, of the Python and of the project's files.
 //!
-//! `make bed-setup` puts the first two into the user's cache folder; environment variables name other
-//! places.
+//! `make bed-setup` fills the user's cache folder; environment variables name other places.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +16,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Everything is looked for at once, so that one message names all that is missing.
+    /// Checks all paths, so that one error names all that are missing.
     pub fn find() -> Result<Self, BedError> {
         let cache = cache_folder();
         let named = |variable| std::env::var_os(variable).map(PathBuf::from);
@@ -34,19 +33,17 @@ impl Setup {
         if missing.is_empty() { Ok(setup) } else { Err(BedError::NotSetUp { missing }) }
     }
 
-    #[must_use]
     pub fn program(&self, name: &str) -> PathBuf {
         self.bin.join(name)
     }
 }
 
 /// A file in the user's cache folder, by its path there.
-#[must_use]
 pub fn cached(path: &str) -> PathBuf {
     cache_folder().join(path)
 }
 
-/// What `scripts/karpenter` took from Karpenter's module.
+/// Folder that `scripts/karpenter` fills.
 pub(crate) fn karpenter() -> Result<PathBuf, BedError> {
     let named = std::env::var_os("SPILLWAY_BED_KARPENTER").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| cached("karpenter"));
@@ -62,7 +59,7 @@ fn cache_folder() -> PathBuf {
     base.join("spillway")
 }
 
-/// A file of this crate: the bed runs where it was built.
+/// A file of this crate.
 pub(crate) fn own_file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }

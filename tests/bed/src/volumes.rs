@@ -1,5 +1,5 @@
-//! Volumes and their attachments: what a CSI driver and the attach-detach controller leave in the API server. Neither is
-//! here, so a test attaches and detaches itself.
+//! Volumes and attachments, as a CSI driver and the attach-detach controller make them. Neither runs in the bed: a test
+//! attaches and detaches.
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
@@ -21,17 +21,12 @@ pub struct AttachedVolume {
 }
 
 impl AttachedVolume {
-    /// One that the claim is bound to, and that is attached to the node. The mode is one of `ReadWriteOnce` and its like.
-    pub async fn create(
-        client: &Client,
-        (namespace, claim): (&str, &str),
-        mode: &str,
-        node: &str,
-    ) -> Result<Self, BedError> {
+    /// Creates a `ReadWriteOnce` volume of a claim and attaches it to a node.
+    pub async fn create(client: &Client, (namespace, claim): (&str, &str), node: &str) -> Result<Self, BedError> {
         let name = format!("pv-{namespace}-{claim}");
         let volume = json!({
             "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
-            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": [mode], "storageClassName": "",
+            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "",
                 "claimRef": {"namespace": namespace, "name": claim},
                 "csi": {"driver": DRIVER, "volumeHandle": name}},
         });
@@ -47,7 +42,7 @@ impl AttachedVolume {
         let creating = || BedError::kubernetes(format!("attach volume {name}"));
         volumes.create(&params, &volume.expect("a volume")).await.map_err(creating())?;
         attachments.create(&params, &attachment.expect("an attachment")).await.map_err(creating())?;
-        // As the attach-detach controller reports it.
+        // The attach-detach controller's report.
         let volume = json!({"name": format!("kubernetes.io/csi/{DRIVER}^{name}"), "devicePath": ""});
         let patch = Patch::Strategic(json!({"status": {"volumesAttached": [volume]}}));
         let nodes = Api::<Node>::all(client.clone());
@@ -55,15 +50,13 @@ impl AttachedVolume {
         Ok(Self { attachments, name: attachment_name })
     }
 
-    /// It is detached.
     pub async fn detach(&self) -> Result<(), BedError> {
         let detaching = BedError::kubernetes(format!("detach volume {}", self.name));
         self.attachments.delete(&self.name, &DeleteParams::default()).await.map(drop).map_err(detaching)
     }
 }
 
-/// Pods with a volume of that claim.
-#[must_use]
+/// Adds a volume of a claim to pods.
 pub fn with_claim(shape: PodShape, claim: &str) -> PodShape {
     let volume = json!({"name": claim, "persistentVolumeClaim": {"claimName": claim}});
     shape.with(json!({"spec": {"volumes": [volume]}}))

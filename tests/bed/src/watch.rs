@@ -1,4 +1,4 @@
-//! Waiting for the cluster to become something, by list and watch.
+//! Waits for a state of the cluster, by list and watch.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -12,11 +12,10 @@ use tokio::time::timeout;
 
 use crate::error::BedError;
 
-/// All objects that match, by `namespace/name` (`/name` for what has no namespace).
+/// Selected objects by `namespace/name` (`/name` without a namespace).
 pub type Objects<K> = BTreeMap<String, K>;
 
-/// Waits until `found` has an answer. While it has none, its error says what it sees, for the
-/// message when `limit` is over.
+/// Waits until `found` returns an answer. The last error of `found` is the observation in the error after `limit`.
 pub async fn until<K, T>(
     api: &Api<K>,
     selector: &WatchParams,
@@ -30,7 +29,7 @@ where
     let mut last = "nothing".to_owned();
     let waited = timeout(limit, async {
         loop {
-            if let Some(answer) = look(api, selector, &mut found, &mut last).await? {
+            if let Some(answer) = list_and_watch(api, selector, &mut found, &mut last).await? {
                 return Ok::<T, kube::Error>(answer);
             }
         }
@@ -41,8 +40,8 @@ where
     }
 }
 
-/// One list and the watch after it. None when the watch ends first, as every watch does at times.
-async fn look<K, T>(
+/// A list and the watch after it. `None` if the watch ends first, as every watch does at times.
+async fn list_and_watch<K, T>(
     api: &Api<K>,
     selector: &WatchParams,
     found: &mut impl FnMut(&Objects<K>) -> Result<T, String>,
@@ -64,7 +63,7 @@ where
     loop {
         match found(&objects) {
             Ok(answer) => return Ok(Some(answer)),
-            Err(seen) => *last = seen,
+            Err(observation) => *last = observation,
         }
         match events.try_next().await? {
             Some(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {

@@ -1,37 +1,40 @@
-//! A running world, as a test holds it: its clusters, in one AWS side.
+//! A running world: clusters in one AWS side.
 //!
-//! The processes belong to the supervisor (`spillway-bed up`), a child of the test's process. A pipe
-//! ties the two together: when it closes, because the world was dropped or its process is gone, the
-//! supervisor stops everything and removes the folder.
+//! The world's processes belong to a thread of this program. A [`Leash`] stops them and removes their folder if this program
+//! ends without dropping the world.
 
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::ops::Deref;
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
-use serde::{Deserialize, Serialize};
+use futures_util::FutureExt as _;
+use futures_util::future::{try_join, try_join_all};
+use tokio::sync::oneshot;
 
+use crate::aws::Aws;
+use crate::cloud::{self, Cloud};
 use crate::cluster::Cluster;
+use crate::control_plane;
 use crate::error::BedError;
+use crate::kubeconfig;
+use crate::layout::{ACCOUNT, ClusterLayout, Layout, REGION};
+use crate::leash::Leash;
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct WorldOptions {
-    /// How long the API server believes a token it has checked. EKS's two minutes hide that a
-    /// right was taken away, so tests want none.
+    /// Cache of checked tokens in the API server. EKS' two minutes hide that a right was taken away; tests need none.
     pub token_cache: Duration,
-    /// How much garbage the API server lets gather before it collects it, in per cent of what it keeps (Go's `GOGC`).
+    /// `GOGC` of the API server.
     pub gogc: u32,
-    /// How far the controllers and kwok stand back behind the API server and etcd while all want the processors (`nice`).
+    /// Niceness of the controllers and kwok beside the API server and etcd.
     pub controllers_nice: u8,
-    /// Whether `deploy/optional/flow-control.yaml` is in force, which most clusters do without.
+    /// Applies `deploy/optional/flow-control.yaml`, which most clusters lack.
     pub flow_control: bool,
-    /// Their names; at least one. Each has a control plane of its own, which costs seconds and memory.
+    /// Names of the clusters; at least one. Each has a control plane of its own, which costs seconds and memory.
     pub clusters: Vec<String>,
-    /// Where nobody has enrolled the clusters: how each lets roles in, in EKS' words. Empty: they are all enrolled.
+    /// EKS' authentication modes of clusters that are not enrolled. Empty: all are enrolled.
     pub unprepared: Vec<String>,
 }
 
@@ -48,20 +51,24 @@ impl Default for WorldOptions {
     }
 }
 
-/// Clusters in one AWS side. Most tests want one: a world stands for its first cluster, whose fields and methods it has.
+/// Clusters in one AWS side. Dereferences to the first cluster. Dropping it waits until nothing is left.
 #[derive(Debug)]
 pub struct World {
     clusters: Vec<Cluster>,
-    supervisor: Supervisor,
+    leash: Arc<Leash>,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Deref for World {
     type Target = Cluster;
 
     fn deref(&self) -> &Cluster {
-        self.clusters.first().expect("the supervisor starts at least one")
+        self.clusters.first().expect("a world has at least one cluster")
     }
 }
+
+type Ready = oneshot::Sender<Result<Vec<Cluster>, BedError>>;
 
 impl World {
     pub async fn start() -> Result<Self, BedError> {
@@ -69,123 +76,105 @@ impl World {
     }
 
     pub async fn start_with(options: WorldOptions) -> Result<Self, BedError> {
-        let starting = tokio::task::spawn_blocking(move || Supervisor::start(&options));
-        let ended = starting.await.map_err(|error| BedError::Supervisor(error.to_string()));
-        let (supervisor, clusters) = ended.flatten()?;
-        supervisor.keep_logs_after_a_panic();
-        let clusters = try_join_all(clusters.into_iter().map(Cluster::signed_in)).await?;
-        Ok(Self { clusters, supervisor })
+        let leash = Arc::new(Leash::start().map_err(BedError::io("start a shell"))?);
+        let layout = Layout::new(options, &leash)?;
+        keep_logs_after_a_panic(&leash);
+        let (ready, started) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        let of_thread = Arc::clone(&leash);
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a thread can have a runtime").block_on(run(&layout, &of_thread, ready, ended));
+        });
+        let clusters = started.await.expect("the thread reports before it ends")?;
+        Ok(Self { clusters, leash, end: Some(end), thread: Some(thread) })
     }
 
-    /// All of them, in the order of [`WorldOptions::clusters`].
-    #[must_use]
+    /// All clusters, in the order of [`WorldOptions::clusters`].
     pub fn clusters(&self) -> &[Cluster] {
         &self.clusters
     }
 
-    /// The logs are wanted: the supervisor keeps them when it ends, and says where.
+    /// Keeps the logs when the world ends, and prints their folder then.
     pub fn keep_logs(&self) {
-        self.supervisor.tell(KEEP_LOGS);
+        self.leash.keep_logs();
     }
 }
 
-/// The child that owns the world's processes. Dropping it waits until nothing is left.
-#[derive(Debug)]
-struct Supervisor {
-    child: Child,
-    leash: Option<Arc<Mutex<ChildStdin>>>,
-}
-
-/// What the supervisor says on stdout: exactly one of the two.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", untagged)]
-pub(crate) enum Report {
-    Failed { error: String },
-    Ready(Vec<Cluster>),
-}
-
-/// What the supervisor is told on stdin when the logs of this world are wanted.
-pub(crate) const KEEP_LOGS: &str = "keep-logs";
-
-impl Supervisor {
-    fn start(options: &WorldOptions) -> Result<(Self, Vec<Cluster>), BedError> {
-        let program = program()?;
-        let mut child = Command::new(&program)
-            .arg("up")
-            .arg(serde_json::json!(options).to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // A group of its own, so that Ctrl-C reaches the test first and the world ends after it.
-            .process_group(0)
-            .spawn()
-            .map_err(BedError::io(format!("start {}", program.display())))?;
-        let stdin = child.stdin.take().expect("stdin is piped");
-        let stdout = child.stdout.take().expect("stdout is piped");
-        let supervisor = Self { child, leash: Some(Arc::new(Mutex::new(stdin))) };
-
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).map_err(BedError::io("read what the supervisor says"))?;
-        match serde_json::from_str(&line) {
-            Ok(Report::Ready(clusters)) => Ok((supervisor, clusters)),
-            Ok(Report::Failed { error }) => Err(BedError::Supervisor(error)),
-            Err(_) => Err(BedError::Supervisor(format!("it said {line:?}"))),
-        }
-    }
-
-    /// Whatever panics in this process, the logs may tell why: the supervisor keeps them and says where.
-    fn keep_logs_after_a_panic(&self) {
-        let leash = self.leash.as_ref().map_or_else(Weak::new, Arc::downgrade);
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            before(panic);
-            if let Some(leash) = leash.upgrade() {
-                tell(&leash, KEEP_LOGS);
-            }
-        }));
-    }
-
-    fn tell(&self, line: &str) {
-        if let Some(leash) = &self.leash {
-            tell(leash, line);
-        }
-    }
-}
-
-fn tell(leash: &Mutex<ChildStdin>, line: &str) {
-    let mut stdin = leash.lock().unwrap_or_else(PoisonError::into_inner);
-    // A supervisor that is gone has said why itself.
-    let _ = writeln!(stdin, "{line}");
-}
-
-impl Drop for Supervisor {
+impl Drop for World {
     fn drop(&mut self) {
-        self.leash = None;
-        if let Err(error) = self.child.wait() {
-            eprintln!("cannot wait for the test bed's supervisor: {error}");
-        }
+        self.end = None;
+        // The thread has printed why it failed, if it has.
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// The `spillway-bed` program: `SPILLWAY_BED`, else this one, else beside this one's target folder.
-pub(crate) fn program() -> Result<PathBuf, BedError> {
-    if let Some(named) = std::env::var_os("SPILLWAY_BED") {
-        return Ok(named.into());
+/// The life of a world: starts everything, keeps it until the world is dropped, and stops everything.
+async fn run(layout: &Layout, leash: &Leash, ready: Ready, ended: oneshot::Receiver<()>) {
+    let mut ready = Some(ready);
+    let outcome = tokio::select! {
+        _ = ended => Ok(()),
+        Err(error) = live(layout, &mut ready) => Err(error),
+    };
+    layout.processes.stop().await;
+    let Err(error) = outcome else { return };
+    leash.keep_logs();
+    match ready.take() {
+        Some(ready) => drop(ready.send(Err(error))),
+        None => eprintln!("the test bed has failed: {}", error.story()),
     }
-    let own = std::env::current_exe().map_err(BedError::io("find this program's own path"))?;
-    let is_bed = |path: &Path| path.file_name().is_some_and(|name| name == "spillway-bed");
-    if is_bed(&own) {
-        return Ok(own);
+}
+
+/// Returns only if the world fails.
+async fn live(layout: &Layout, ready: &mut Option<Ready>) -> Result<std::convert::Infallible, BedError> {
+    let clusters = layout.clusters()?;
+    let sign_in = async {
+        let cloud = cloud::start(layout).await?;
+        try_join_all(clusters.iter().map(|cluster| control_plane::start_authenticator(cluster, &cloud))).await?;
+        Ok(cloud)
+    };
+    let (admins, cloud) = try_join(try_join_all(clusters.iter().map(control_plane::start)), sign_in).await?;
+    try_join_all(clusters.iter().map(|cluster| cloud::register_cluster(cluster, &cloud))).await?;
+    if let Some(error) = layout.processes.any_failure().now_or_never() {
+        return Err(error);
     }
-    // Tests live in target/debug/deps, the programs one folder up.
-    own.ancestors()
-        .skip(1)
-        .take(2)
-        .map(|folder| folder.join("spillway-bed"))
-        .find(|candidate| candidate.is_file())
-        .ok_or_else(|| {
-            BedError::Supervisor(format!(
-                "there is no spillway-bed program near {}; run `cargo build -p spillway-bed`",
-                own.display()
-            ))
-        })
+    let described = try_join_all(clusters.iter().map(|cluster| describe(layout, cluster, &cloud))).await?;
+    if let Some(ready) = ready.take() {
+        let _ = ready.send(Ok(described));
+    }
+    let following = pin!(cloud::follow_instances(Aws::new(&cloud.url), admins));
+    tokio::select! {
+        error = layout.processes.any_failure() => Err(error),
+        never = following => match never {},
+    }
+}
+
+async fn describe(layout: &Layout, cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<Cluster, BedError> {
+    let kubeconfig = control_plane::admin_kubeconfig(cluster);
+    Ok(Cluster {
+        dir: layout.dir.clone(),
+        logs: layout.logs.clone(),
+        aws: cloud.url.clone(),
+        region: REGION.to_owned(),
+        account: ACCOUNT.to_owned(),
+        cluster: cluster.name.to_owned(),
+        admin: kubeconfig::read(&kubeconfig).await?,
+        kubeconfig,
+        api_server: control_plane::url(cluster),
+        ca: cluster.path("ca.pem"),
+        audit_log: control_plane::audit_log(cluster),
+        kubectl: layout.setup.program("kubectl"),
+    })
+}
+
+/// A panic anywhere in this program keeps the logs.
+fn keep_logs_after_a_panic(leash: &Arc<Leash>) {
+    let leash: Weak<Leash> = Arc::downgrade(leash);
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        before(panic);
+        if let Some(leash) = leash.upgrade() {
+            leash.keep_logs();
+        }
+    }));
 }

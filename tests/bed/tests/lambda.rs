@@ -1,4 +1,4 @@
-//! The Lambda driver refuses and ends what Lambda refuses and ends. It drives a small Python function.
+//! The Lambda stand-in refuses and ends as Lambda does. The function under test is a small Python program.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -16,13 +16,13 @@ use spillway_bed::aws::Credentials;
 use spillway_bed::lambda::{Account, Lambda, LambdaOptions};
 use tokio::net::TcpListener;
 
-/// `function.py` as an executable. Its interpreter is named whole: Lambda's PATH may not have it.
+/// `function.py` as an executable, with an absolute interpreter: Lambda's PATH may lack Python.
 static FUNCTION: LazyLock<PathBuf> = LazyLock::new(|| {
     let python =
         Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().expect("python3 is there");
     let python = String::from_utf8(python.stdout).unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    // Renamed when complete: another process of these tests may be running the one before.
+    // Renamed when complete: another process of these tests may run an earlier copy.
     let (new, path) = (folder.join(format!("new-{}", std::process::id())), folder.join("bootstrap"));
     fs::write(&new, format!("#!{}\n{}", python.trim(), include_str!("lambda/function.py"))).unwrap();
     fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
@@ -58,11 +58,11 @@ fn start_with_endpoint(endpoint: &str, options: LambdaOptions) -> Lambda {
     Lambda::in_account(account, options)
 }
 
-fn with_init(what: &str) -> LambdaOptions {
-    LambdaOptions { env: BTreeMap::from([("INIT".to_owned(), what.to_owned())]), ..options() }
+fn with_init(init: &str) -> LambdaOptions {
+    LambdaOptions { env: BTreeMap::from([("INIT".to_owned(), init.to_owned())]), ..options() }
 }
 
-/// A failure queue that takes whatever it is sent.
+/// URL of a failure queue that accepts everything.
 async fn failure_queue() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -81,14 +81,14 @@ async fn misplaced_answer_is_refused() {
     assert_eq!(outcome.logs, ["the second was answered 400"]);
 }
 
-/// The state letter of a process, or none when it is gone.
+/// The state letter of a process; absent if the process is gone.
 fn state(pid: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it is in brackets and may hold anything.
+    // The name in brackets may have any text.
     stat.rsplit(") ").next()?.chars().next()
 }
 
-/// The kernel stops and ends processes a moment after the signal; on a busy machine, after who sends it has woken.
+/// Waits for a state: the kernel stops and ends processes a moment after the signal.
 async fn until_state(pid: u32, wanted: impl Fn(Option<char>) -> bool) {
     let begin = Instant::now();
     while !wanted(state(pid)) {
@@ -98,7 +98,7 @@ async fn until_state(pid: u32, wanted: impl Fn(Option<char>) -> bool) {
 }
 
 fn is_gone(state: Option<char>) -> bool {
-    // Nobody may have waited for a process whose parent died first.
+    // A process whose parent died first may be a zombie.
     matches!(state, None | Some('Z'))
 }
 

@@ -1,4 +1,4 @@
-//! The bed itself: what it starts is real, and nothing of it stays behind.
+//! A world is real while it lasts, and leaves nothing behind.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -10,16 +10,15 @@ use spillway_bed::pods::{self, PodShape};
 use spillway_bed::usage::processes_naming;
 use spillway_bed::{NodeOptions, World, nodes};
 
-/// One world for all of it: each step is small, and a world takes seconds.
 #[tokio::test]
-async fn world_is_real_while_it_lasts_and_gone_after() {
+async fn world_is_real_and_leaves_nothing_behind() {
     let world = World::start().await.unwrap();
     request_without_a_token_is_refused(&world).await;
     pod_held_by_its_budget_is_not_evicted(&world).await;
     terminated_instance_takes_its_node_with_it(&world).await;
 
     let dir = world.dir.clone();
-    assert!(processes_naming(&dir).unwrap().len() >= 7, "the world's own processes can be counted");
+    assert!(processes_naming(&dir).unwrap().len() >= 7, "the world's processes are counted");
     drop(world);
     assert_eq!(processes_naming(&dir).unwrap(), [], "nothing runs");
     assert!(!dir.exists(), "the folder is gone");
@@ -39,9 +38,8 @@ async fn pod_held_by_its_budget_is_not_evicted(world: &World) {
     pods::create_namespace(&client, "held").await.unwrap();
     let shape = PodShape::default().on_node(&node.name);
     pods::create(&client, &pods::deployment("held", "web", 2, &shape)).await.unwrap();
-    pods::create(&client, &pods::budget("held", "web", 2)).await.unwrap();
     let held = pods::until_running_of(&client, "held", "web", 2).await.unwrap();
-    pods::until_budget_sees(&client, "held", "web", 2).await.unwrap();
+    pods::create_budget(&client, &pods::budget("held", "web", 2), 2).await.unwrap();
     let error = evict(&client, held[0].metadata.name.as_deref().unwrap()).await.unwrap_err();
     assert_eq!(code(&error), Some(429), "{error}");
 }
@@ -49,8 +47,7 @@ async fn pod_held_by_its_budget_is_not_evicted(world: &World) {
 async fn terminated_instance_takes_its_node_with_it(world: &World) {
     let aws = world.aws_side();
     aws.put_group("without-hooks", &[]).await.unwrap();
-    let group = Some("without-hooks".to_owned());
-    let node = world.add_node(NodeOptions { group, ..NodeOptions::default() }).await.unwrap();
+    let node = world.add_node(NodeOptions::in_group("without-hooks")).await.unwrap();
     aws.terminate(&node.instance_id).await.unwrap();
     nodes::until_gone(&world.admin(), &node.name).await.unwrap();
 }

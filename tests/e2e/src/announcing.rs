@@ -1,4 +1,4 @@
-//! What the tests of messages share: a function that sends them, events for it, and a look for secrets in its log.
+//! Shared parts of the tests of messages: announcers, events for them, and a search for secrets in logs.
 
 use std::time::Duration;
 
@@ -8,44 +8,38 @@ use spillway_bed::lambda::{Lambda, Outcome};
 
 use crate::{Stage, function, world};
 
-/// So short that what does not come together is told apart.
+/// Short, so that each event is a message of its own.
 const WINDOW: Duration = Duration::from_millis(100);
 
 /// The announcer of a stage's function, with these parameters of the template.
 pub async fn announcer_of(stage: &Stage, parameters: &[(&str, &str)]) -> Announcer {
-    deploy((&stage.name, &stage.lambda), parameters, Some(WINDOW)).await
+    deploy(&stage.name, &stage.lambda, parameters, Some(WINDOW)).await
 }
 
-/// An announcer without a drain: what it gets, the test sends.
+/// An announcer without a drain: the test sends its events.
 pub async fn announcer(name: &str, parameters: &[(&str, &str)]) -> Announcer {
-    deploy((name, &function(world().await, name, &[]).await), parameters, Some(WINDOW)).await
+    deploy(name, &function(world().await, name, &[]).await, parameters, Some(WINDOW)).await
 }
 
-/// An announcer without a drain, whose webhook has this document.
-pub async fn announcer_to(name: &str, document: &Value) -> Announcer {
-    announcer(name, &[("Webhook", &kept(name, document).await)]).await
+/// An announcer without a drain, with the template's window.
+pub async fn announcer_as_deployed(name: &str, parameters: &[(&str, &str)]) -> Announcer {
+    deploy(name, &function(world().await, name, &[]).await, parameters, None).await
 }
 
-/// Keeps a webhook's document in Parameter Store; answers its name.
-pub async fn kept(name: &str, document: &Value) -> String {
+async fn deploy(name: &str, sender: &Lambda, parameters: &[(&str, &str)], window: Option<Duration>) -> Announcer {
+    let deployed = Announcer::deploy(world().await, (name, sender), parameters, window).await;
+    deployed.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Puts a webhook's document into Parameter Store; returns its name.
+pub async fn put_document(name: &str, document: &Value) -> String {
     let parameter = format!("/{name}/webhook");
     let put = world().await.aws_side().put_parameter(&parameter, &document.to_string()).await;
     put.unwrap_or_else(|error| panic!("{error}"));
     parameter
 }
 
-/// One that has the window that the template gives it.
-pub async fn announcer_as_deployed(name: &str, parameters: &[(&str, &str)]) -> Announcer {
-    deploy((name, &function(world().await, name, &[]).await), parameters, None).await
-}
-
-async fn deploy(sender: (&str, &Lambda), parameters: &[(&str, &str)], window: Option<Duration>) -> Announcer {
-    let deployed = Announcer::deploy(world().await, sender, parameters, window).await;
-    deployed.unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// The event that tells of node `n` that it has been drained, as EventBridge puts it into the queue.
-#[must_use]
+/// The receipt event of drained node `n`, as EventBridge puts it into the queue.
 pub fn drained(n: usize) -> Value {
     let (node, instance) = (format!("ip-10-0-0-{n}.ec2.internal"), format!("i-{n:017x}"));
     json!({
@@ -66,9 +60,9 @@ pub fn drained(n: usize) -> Value {
     })
 }
 
-/// Nothing that these invocations wrote has any of the secrets in it.
-pub fn assert_untold(secrets: &[&str], outcomes: &[Outcome]) {
-    assert!(!outcomes.is_empty(), "there is a log to look at");
+/// Asserts that no log has one of these secrets.
+pub fn assert_secret(secrets: &[&str], outcomes: &[Outcome]) {
+    assert!(!outcomes.is_empty(), "there are logs to search");
     for outcome in outcomes {
         let written = outcome.logs.join("\n");
         for secret in secrets {

@@ -1,4 +1,4 @@
-//! What the bed's own API takes and gives, as JSON has it.
+//! Requests and answers of the bed's own API.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What STS gave for a role.
+/// Temporary credentials of a role.
 #[derive(Clone, Deserialize)]
 pub struct Credentials {
     pub access_key_id: String,
@@ -18,14 +18,11 @@ pub struct Credentials {
 
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials")
-            .field("access_key_id", &self.access_key_id)
-            .field("role_arn", &self.role_arn)
-            .finish_non_exhaustive()
+        f.debug_struct("Credentials").field("access_key_id", &self.access_key_id).finish_non_exhaustive()
     }
 }
 
-/// What the template says of how a function is invoked; nothing, where Lambda's defaults hold.
+/// The template's limits of a function; absent where Lambda's defaults hold.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(crate) struct FunctionLimits {
     pub(crate) maximum_retry_attempts: Option<usize>,
@@ -33,7 +30,7 @@ pub(crate) struct FunctionLimits {
     pub(crate) reserved_concurrency: Option<usize>,
 }
 
-/// What the template has around the function that sends messages, made for one test.
+/// The template's resources around the announce function, made for one test.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AnnouncerStack {
     pub(crate) queue: String,
@@ -41,72 +38,49 @@ pub(crate) struct AnnouncerStack {
     pub(crate) batch_size: usize,
     pub(crate) window_s: f64,
     pub(crate) timeout_s: u64,
-    /// The function's settings.
     pub(crate) variables: BTreeMap<String, String>,
 }
 
 /// A lifecycle hook of an Auto Scaling group.
+#[must_use]
 #[derive(Debug, Clone, Serialize)]
 pub struct Hook {
     pub name: String,
     pub transition: String,
-    pub heartbeat_timeout_s: u32,
+    pub heartbeat_timeout_s: u64,
     pub default_result: String,
-    pub metadata: Option<String>,
-    /// How long it waits in all; AWS calculates it from the heartbeat timeout.
-    pub global_timeout_s: Option<u32>,
-    /// A queue or topic that hears of it beside the event bus, by its ARN. Nothing is sent there.
-    pub notifies: Option<String>,
 }
 
 impl Hook {
-    /// AWS's own defaults, as a node group's terminate hook has them.
-    #[must_use]
+    /// A terminate hook with AWS' defaults.
     pub fn terminate(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             transition: "autoscaling:EC2_INSTANCE_TERMINATING".to_owned(),
             heartbeat_timeout_s: 300,
             default_result: "ABANDON".to_owned(),
-            metadata: None,
-            global_timeout_s: None,
-            notifies: None,
         }
     }
 
-    /// A launch hook, with the same defaults.
-    #[must_use]
+    /// A launch hook with the same defaults.
     pub fn launch(name: &str) -> Self {
         Self { transition: "autoscaling:EC2_INSTANCE_LAUNCHING".to_owned(), ..Self::terminate(name) }
     }
 
-    /// Shorter than AWS would calculate it, for a test that sees it run out.
-    #[must_use]
-    pub fn global_timeout(self, timeout: Duration) -> Self {
-        Self { global_timeout_s: Some(u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX)), ..self }
-    }
-
-    #[must_use]
     pub fn heartbeat_timeout(self, timeout: Duration) -> Self {
-        let heartbeat_timeout_s = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX);
-        Self { heartbeat_timeout_s, ..self }
+        Self { heartbeat_timeout_s: timeout.as_secs(), ..self }
     }
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
-#[serde(default)]
 pub struct InstanceRequest {
-    /// Tags the instance as this cluster's.
+    /// Cluster of the instance's tags.
     pub cluster: Option<String>,
     pub group: Option<String>,
-    /// Into the group's warm pool, not into service.
-    pub warm_pool: bool,
     pub zone: Option<String>,
     pub spot: bool,
     pub capacity_reservation: Option<CapacityReservation>,
     pub tags: BTreeMap<String, String>,
-    /// `ip` or `resource`: which form the private DNS name has.
-    pub name_form: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -118,15 +92,14 @@ pub struct Instance {
     pub private_ip: String,
 }
 
-/// The capacity reservation that an instance runs in.
 #[derive(Debug, Clone, Serialize)]
 pub struct CapacityReservation {
     pub id: String,
-    /// The instance's lifecycle in EC2's words: `capacity-block` or `interruptible-capacity-reservation`.
+    /// EC2's lifecycle of the instance: `capacity-block` or `interruptible-capacity-reservation`.
     pub lifecycle: Option<String>,
 }
 
-/// An instance and the notices of its group's launch hooks.
+/// An instance, and the notices of its group's launch hooks.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Launched {
     #[serde(flatten)]
@@ -143,17 +116,17 @@ pub enum Ec2State {
     Stopping,
     Stopped,
     ShuttingDown,
-    Terminated,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct InstanceState {
     pub state: String,
     pub lifecycle_state: Option<String>,
+    /// The latest action is the last.
     pub actions: Vec<LifecycleAction>,
 }
 
-/// One hook's hold on an instance, and how it ended; the latest is the last.
+/// A hook's hold on an instance, and its end.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LifecycleAction {
     pub hook: String,
@@ -163,7 +136,7 @@ pub struct LifecycleAction {
     pub ended_by: Option<String>,
 }
 
-/// An event that one of the template's rules let through, as the rule's target got it.
+/// An event as the target of a template's rule gets it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Delivered {
     /// The rule's logical id in `template.yaml`.
@@ -171,54 +144,42 @@ pub struct Delivered {
     pub event: Value,
 }
 
-/// A one-time schedule, and the invocation that it is to make.
+/// A one-time schedule and its invocation.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Schedule {
-    pub group: String,
     pub name: String,
     pub at: Timestamp,
-    /// The function's ARN.
-    pub target: String,
-    /// The payload.
+    /// Payload of the invocation.
     pub input: Value,
-    /// The queue for a payload that cannot be delivered.
+    /// ARN of the queue for payloads that cannot be delivered.
     pub dead_letters: Option<String>,
 }
 
-impl Schedule {
-    /// What it is for: the payload's one key.
-    #[must_use]
-    pub fn what(&self) -> &str {
-        self.input.as_object().and_then(|input| input.keys().next()).map_or("", String::as_str)
-    }
-}
-
-/// What a node notices of its instance.
+/// Change of an instance that its node observes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Changed {
+pub(crate) enum Changed {
     Running,
     Stopped,
     Rebooted,
     Terminated,
 }
 
-/// One change of one instance.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Change {
-    pub what: Changed,
+pub(crate) struct Change {
+    pub(crate) what: Changed,
     #[serde(flatten)]
-    pub instance: Instance,
+    pub(crate) instance: Instance,
 }
 
-/// The changes since a number, and the number to ask with next.
+/// Changes since a number, and the number of the next request.
 #[derive(Debug, Deserialize)]
-pub struct ChangePage {
-    pub next: u64,
-    pub changes: Vec<Change>,
+pub(crate) struct ChangePage {
+    pub(crate) next: u64,
+    pub(crate) changes: Vec<Change>,
 }
 
-/// One AWS call as the AWS side's journal has it.
+/// An AWS call in the journal of the AWS side.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Call {
     /// Unix time in seconds.
@@ -226,40 +187,36 @@ pub struct Call {
     pub service: String,
     pub action: String,
     pub status: u16,
-    #[serde(default)]
-    pub error_code: Option<String>,
 }
 
-/// How an AWS call of one caller goes wrong.
+/// A fault of each such AWS call of one caller.
+#[must_use]
 #[derive(Debug, Clone, Serialize)]
 pub struct Fault {
-    pub access_key_id: String,
-    pub service: String,
-    pub action: String,
-    /// How often; -1 is always.
-    pub times: i32,
-    pub delay_ms: Option<u64>,
-    pub status: Option<u16>,
-    pub code: Option<String>,
-    pub message: Option<String>,
-    /// Drops the connection instead of answering.
-    pub reset: bool,
+    access_key_id: String,
+    service: String,
+    action: String,
+    delay_ms: u64,
+    status: Option<u16>,
+    code: Option<String>,
+    message: Option<String>,
 }
 
 impl Fault {
-    /// A fault that does nothing yet: `Fault { status: Some(503), ..Fault::of(key, "ec2", "DescribeInstances") }`.
-    #[must_use]
-    pub fn of(access_key_id: &str, service: &str, action: &str) -> Self {
+    pub fn refusal(call: (&str, &str, &str), status: u16, code: &str, message: &str) -> Self {
+        let (code, message) = (Some(code.to_owned()), Some(message.to_owned()));
+        Self { status: Some(status), code, message, ..Self::delay(call, Duration::ZERO) }
+    }
+
+    pub fn delay((access_key_id, service, action): (&str, &str, &str), delay: Duration) -> Self {
         Self {
             access_key_id: access_key_id.to_owned(),
             service: service.to_owned(),
             action: action.to_owned(),
-            times: -1,
-            delay_ms: None,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             status: None,
             code: None,
             message: None,
-            reset: false,
         }
     }
 }

@@ -33,7 +33,7 @@ pub(super) async fn start(cluster: &ClusterLayout<'_>, client: &Client) -> Resul
         format!("--tls-cert-file={}", certificate.display()),
         format!("--tls-private-key-file={}", key.display()),
         format!("--client-ca-file={}", cluster.path("ca.pem").display()),
-        // As on EKS, where a request without a token is turned away before RBAC.
+        // As on EKS: a request without a token is refused before RBAC.
         "--anonymous-auth=false".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
         format!("--authentication-token-webhook-config-file={}", webhook.display()),
@@ -43,12 +43,12 @@ pub(super) async fn start(cluster: &ClusterLayout<'_>, client: &Client) -> Resul
         format!("--service-account-key-file={}", public_key.display()),
         format!("--service-account-signing-key-file={}", signing_key.display()),
         "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
-        // Pods run nowhere: they need no token of their own, and no endpoint of this server.
+        // Pods run nowhere: they need no token and no endpoint of this server.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         format!("--audit-policy-file={}", own_file("control-plane/audit-policy.yaml").display()),
         format!("--audit-log-path={}", audit_log(cluster).display()),
-        // In megabytes. No world has so many requests, so the log is never rotated.
+        // Megabytes, more than a world writes: the log is never rotated.
         "--audit-log-maxsize=10000".to_owned(),
     ]);
     let process = cluster.processes.start(program)?;
@@ -56,7 +56,7 @@ pub(super) async fn start(cluster: &ClusterLayout<'_>, client: &Client) -> Resul
     cluster.processes.until_ready(&process, limit, || ready(client)).await
 }
 
-/// In the folder for rights if there is one: `tests/rights/cluster.py` reads it when the world has ended.
+/// In the folder `SPILLWAY_RIGHTS` if set: `tests/rights/cluster.py` reads the log after the world's end.
 pub(crate) fn audit_log(cluster: &ClusterLayout<'_>) -> PathBuf {
     match std::env::var_os("SPILLWAY_RIGHTS") {
         Some(folder) => Path::new(&folder).join(format!("{}-{}.audit", cluster.name, std::process::id())),
@@ -64,9 +64,9 @@ pub(crate) fn audit_log(cluster: &ClusterLayout<'_>) -> PathBuf {
     }
 }
 
-/// `readyz` says that the API works; the namespaces come a moment later.
+/// The namespaces come a moment after `readyz`.
 async fn ready(client: &Client) -> kube::Result<()> {
-    let request = Request::get("/readyz").body(Vec::new()).expect("a path alone is a good request");
+    let request = Request::get("/readyz").body(Vec::new()).expect("a path makes a request");
     client.request_text(request).await?;
     Api::<Namespace>::all(client.clone()).get("default").await?;
     Api::<Namespace>::all(client.clone()).get("kube-system").await.map(drop)

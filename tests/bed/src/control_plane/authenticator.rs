@@ -1,5 +1,5 @@
-//! aws-iam-authenticator: checks the product's tokens as EKS does, and maps its role to its group. In a cluster that nobody has
-//! enrolled EKS' access entries and aws-auth do that, by the cluster's authentication mode; who made it gets in all the same.
+//! aws-iam-authenticator: checks the product's tokens as EKS does, and maps its role to its group. In a cluster that is not
+//! enrolled, EKS' access entries and aws-auth map roles, by the authentication mode, and the cluster's creator is an admin.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,14 +12,13 @@ use crate::error::BedError;
 use crate::kubeconfig;
 use crate::layout::{ACCOUNT, ClusterLayout};
 
-/// The role that the product's function has, and the group that RBAC knows it by.
+/// The function's role, and its group in RBAC.
 const ROLE: &str = "spillway-drain";
 const GROUP: &str = "spillway";
-/// Who has made the clusters, and enrols them.
+/// Role that creates and enrolls clusters.
 const OPERATOR: &str = "spillway-enroller";
 
-/// Ours, so that the API server need not wait for it: the authenticator takes the certificate that
-/// it finds in its folder.
+/// Starts the authenticator with a certificate of the cluster's authority, so that the API server need not wait for one.
 pub(crate) async fn start(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<(), BedError> {
     let folder = cluster.path("authenticator");
     std::fs::create_dir(&folder).map_err(BedError::io("make the authenticator's folder"))?;
@@ -43,7 +42,7 @@ pub(crate) async fn start(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<
             server["dynamicfilepath"] = json!(cluster.access_entries);
         }
         if mode != "API" {
-            server["backendMode"].as_array_mut().expect("it is a list").push(json!("EKSConfigMap"));
+            server["backendMode"].as_array_mut().expect("the list above").push(json!("EKSConfigMap"));
             server["kubeconfig"] = json!(own_kubeconfig(cluster)?);
         }
     }
@@ -52,7 +51,7 @@ pub(crate) async fn start(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<
     let program = cluster
         .program("aws-iam-authenticator")
         .args(["server".to_owned(), format!("--config={}", config.display())])
-        // It asks the real STS host; the proxy stands in for it.
+        // The authenticator calls the real STS host through the proxy.
         .env("HTTPS_PROXY", &cloud.proxy)
         .env("SSL_CERT_FILE", &cloud.proxy_ca)
         .env("AWS_EC2_METADATA_DISABLED", "true");
@@ -61,7 +60,7 @@ pub(crate) async fn start(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<
     cluster.processes.until_ready(&process, Duration::from_secs(30), connect).await.map(drop)
 }
 
-/// A mapping, with the user name that an access entry gives by default.
+/// A mapping with an access entry's default user name.
 fn role(name: &str, group: &str) -> Value {
     json!({
         "roleARN": format!("arn:aws:iam::{ACCOUNT}:role/{name}"),
@@ -70,7 +69,7 @@ fn role(name: &str, group: &str) -> Value {
     })
 }
 
-/// With which it reads aws-auth.
+/// Kubeconfig with which the authenticator reads aws-auth.
 fn own_kubeconfig(cluster: &ClusterLayout<'_>) -> Result<PathBuf, BedError> {
     let identity = cluster.authority.user("aws-iam-authenticator", Some("system:masters"))?;
     let text = kubeconfig::text(&super::url(cluster), &cluster.authority.pem(), Some(&identity));

@@ -1,4 +1,4 @@
-//! What acts on the API: the controller manager, the scheduler, and kwok in the kubelets' place.
+//! The controller manager, the scheduler, and kwok in the place of kubelets.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,14 +42,14 @@ pub(super) async fn start(cluster: &ClusterLayout<'_>, client: &Client) -> Resul
         format!("--kubeconfig={}", kubeconfig.display()),
         "--leader-elect=false".to_owned(),
         "--secure-port=0".to_owned(),
-        // Without it the controllers lack their rights, and only the log would say so.
+        // Without it the controllers lack their rights.
         "--use-service-account-credentials=true".to_owned(),
         // A busy machine must not make nodes NotReady.
         "--node-monitor-grace-period=10m".to_owned(),
         "--kube-api-qps=500".to_owned(),
         "--kube-api-burst=1000".to_owned(),
     ]))?;
-    // Its first visible work.
+    // The controller manager's first visible work.
     let accounts = Api::<ServiceAccount>::namespaced(client.clone(), "default");
     let limit = Duration::from_mins(1);
     cluster.processes.until_ready(&controllers, limit, || accounts.get("default")).await.map(drop)

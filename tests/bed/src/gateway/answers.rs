@@ -1,10 +1,10 @@
-//! The refusals, as the API server and AWS word them.
+//! Refusals, in the words of the API server and of AWS.
 
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
-/// A whole answer that is given instead of the server's.
+/// An answer in place of the server's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     status: u16,
@@ -14,8 +14,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A refusal of the API server, by its code, in the words it uses. Panics at a code that it does not use.
-    #[must_use]
+    /// A refusal of the API server. Panics at a code that the API server does not use.
     pub fn kubernetes(code: u16) -> Self {
         let (reason, message) = match code {
             401 => ("Unauthorized", "Unauthorized"),
@@ -27,7 +26,7 @@ impl Answer {
                  latest version and try again",
             ),
             410 => ("Expired", "too old resource version: 1 (2)"),
-            // What a failed test of a JSON patch says: no causes.
+            // A failed test of a JSON patch names no causes.
             422 => ("Invalid", "the server rejected our request due to an error in our request"),
             500 => ("InternalError", "Internal error occurred: etcdserver: request timed out"),
             503 => ("ServiceUnavailable", "the server is currently unable to handle the request"),
@@ -37,9 +36,8 @@ impl Answer {
         Self::status(code, reason, message, &Value::Null)
     }
 
-    /// 429 as the API server's priority and fairness words it: plain text, and the time in a header alone
-    /// (apiserver, `priority-and-fairness.go`, `tooManyRequests`).
-    #[must_use]
+    /// 429 of priority and fairness: plain text, and the pause in a header (`tooManyRequests` in the apiserver's
+    /// `priority-and-fairness.go`).
     pub fn throttled(retry_after_s: Option<u32>) -> Self {
         Self {
             status: 429,
@@ -49,19 +47,12 @@ impl Answer {
         }
     }
 
-    /// 429 because a `PodDisruptionBudget` has no room. Without `Retry-After`, as the API server sends it.
-    #[must_use]
+    /// 429 of a `PodDisruptionBudget`, without `Retry-After`, as the API server sends it.
     pub fn held_by(budget: &str) -> Self {
         let message = format!("The disruption budget {budget} needs 1 healthy pods and has 1 currently");
         let details = json!({"causes": [{"reason": "DisruptionBudget", "message": message}]});
         let text = "Cannot evict pod as it would violate the pod's disruption budget.";
         Self::status(429, "TooManyRequests", text, &details)
-    }
-
-    /// What an admission webhook says no with: the code is its own.
-    #[must_use]
-    pub fn denied(code: u16, message: &str) -> Self {
-        Self::status(code, "", message, &Value::Null)
     }
 
     fn status(code: u16, reason: &str, message: &str, details: &Value) -> Self {
@@ -73,8 +64,7 @@ impl Answer {
         Self { status: code, retry_after_s: None, content_type: "application/json", body: status.to_string() }
     }
 
-    /// An error of AWS in the shape of the service's protocol.
-    #[must_use]
+    /// An error in the shape of the AWS service's protocol.
     pub fn aws(service: &str, status: u16, code: &str) -> Self {
         let message = "made by the test bed";
         let (content_type, body) = match service {
@@ -97,7 +87,7 @@ impl Answer {
         Self { status, retry_after_s: None, content_type, body }
     }
 
-    /// A success with a page for a person, as a captive portal or a load balancer gives.
+    /// A success with a page of HTML, as a captive portal or a load balancer gives.
     pub(super) fn page() -> Self {
         let body = "<!DOCTYPE html><title>Welcome</title><p>This is not the server you are looking for.".to_owned();
         Self { status: 200, retry_after_s: None, content_type: "text/html", body }

@@ -1,11 +1,10 @@
-//! What a request asks for, in few words: `create pods/eviction` as the audit log has it,
-//! `ec2:DescribeInstances` as IAM has it.
+//! Names of requests: `create pods/eviction` as in the audit log, `ec2:DescribeInstances` as in IAM.
 
 use http::Method;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
-/// Whose requests these are.
+/// Protocol of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     Kubernetes,
@@ -13,7 +12,6 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// What the request asks for.
     pub(super) fn call(self, head: &Parts, body: &[u8]) -> String {
         match self {
             Self::Kubernetes => kubernetes(&head.method, head.uri.path(), head.uri.query().unwrap_or_default()),
@@ -22,8 +20,8 @@ impl Language {
     }
 }
 
-/// Paths are `/api/v1/…` or `/apis/<group>/<version>/…`, then `namespaces/<namespace>/` where there is
-/// one, then `<resource>[/<name>[/<subresource>]]`.
+/// Paths are `/api/v1/…` or `/apis/<group>/<version>/…`, then an optional `namespaces/<namespace>/`, then
+/// `<resource>[/<name>[/<subresource>]]`.
 fn kubernetes(method: &Method, path: &str, query: &str) -> String {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let (["api", _, object @ ..] | ["apis", _, _, object @ ..]) = segments.as_slice() else {
@@ -51,8 +49,7 @@ fn kubernetes(method: &Method, path: &str, query: &str) -> String {
     }
 }
 
-/// The service stands in the signature's scope. The action stands in a header, in the form, or, for
-/// EKS and Scheduler, in method and path.
+/// The service stands in the signature's scope, the action in a header, in the form, or (EKS, Scheduler) in method and path.
 fn aws(head: &Parts, body: &[u8]) -> String {
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let scope = header(AUTHORIZATION.as_str()).split("Credential=").nth(1).unwrap_or_default();

@@ -1,24 +1,18 @@
-//! A gateway between the function and a server: it sees every request whole, and some go wrong.
+//! A gateway between the function and a server: a [`Rule`] makes requests fail, all others pass.
 //!
-//! It passes everything on to the real server, streams as streams, until a [`Rule`] says otherwise.
-//! Before the API server it ends TLS with an authority of its own and speaks HTTP/2 both ways; before
-//! the AWS side it speaks plain HTTP. What happens to connections rather than to requests is made by
-//! the [`Proxy`] in front of it, [`Gateway::network`].
+//! Before the API server the gateway ends TLS with an authority of its own and speaks HTTP/2 both ways; before the AWS side it
+//! speaks plain HTTP. Connections fail in the [`Proxy`] in front of it, [`Gateway::network`].
 //!
 //! # Layout
-//! * this file: what a test holds;
-//! * `call`: what a request asks for, in the words of the audit log and of IAM (pure);
-//! * `rules`: which requests go wrong, and how;
-//! * `answers`: the refusals, as the real servers word them (pure);
-//! * `server`: the connections, and the way of a request through them;
-//! * `tls`: who the gateway says it is.
+//! * `call`: names of requests, as in the audit log and in IAM (pure);
+//! * `rules`: faults and the requests that they strike;
+//! * `answers`: refusals, in the words of the real servers (pure);
+//! * `server`: connections, and the requests on them.
 
 mod answers;
 mod call;
-
 mod rules;
 mod server;
-mod tls;
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -36,29 +30,28 @@ pub use rules::{Fault, Held, Rule, Rules, Side, Which};
 use crate::cluster::Cluster;
 use crate::error::BedError;
 use crate::proxy::Proxy;
+use crate::tls::RotatingTls;
 use crate::world::World;
 use call::Language;
 use server::GatewayServer;
-use tls::Tls;
 
-/// A gateway before one server. It ends, with its connections, when dropped.
+/// A gateway before one server. It ends with its connections when dropped.
 #[derive(Debug)]
 pub struct Gateway {
     network: Proxy,
     rules: Rules,
-    tls: Option<Arc<Tls>>,
-    /// Its end tells the gateway's thread to end.
+    tls: Option<Arc<RotatingTls>>,
     _until_dropped: oneshot::Sender<()>,
 }
 
 impl Gateway {
-    /// Before the API server. Gateways that share their rules count requests together.
+    /// A gateway before the API server. Gateways that share their rules count requests together.
     pub fn before_api_server(cluster: &Cluster, rules: Rules) -> Result<Self, BedError> {
-        let tls = Arc::new(Tls::new()?);
+        let tls = Arc::new(RotatingTls::new()?);
         Self::start(&cluster.api_server, Language::Kubernetes, Some(tls), Some(&cluster.ca), rules)
     }
 
-    /// Before the AWS side: [`Gateway::url`] is what the function needs as `AWS_ENDPOINT_URL`.
+    /// A gateway before the AWS side: [`Gateway::url`] is the function's `AWS_ENDPOINT_URL`.
     pub fn before_aws(world: &World, rules: Rules) -> Result<Self, BedError> {
         Self::start(&world.aws, Language::Aws, None, None, rules)
     }
@@ -66,7 +59,7 @@ impl Gateway {
     fn start(
         server: &str,
         language: Language,
-        tls: Option<Arc<Tls>>,
+        tls: Option<Arc<RotatingTls>>,
         server_ca: Option<&std::path::Path>,
         rules: Rules,
     ) -> Result<Self, BedError> {
@@ -77,7 +70,7 @@ impl Gateway {
         let network = listener.local_addr().and_then(Proxy::start).map_err(opening())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(opening())?;
         let (until_dropped, dropped) = oneshot::channel::<()>();
-        // A thread of its own, so that a busy test does not slow it down. All connections end with the runtime.
+        // A thread of its own: a busy test does not slow it down. All connections end with the runtime.
         thread::spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
@@ -89,37 +82,31 @@ impl Gateway {
         Ok(Self { network, rules, tls, _until_dropped: until_dropped })
     }
 
-    /// Where the function finds it.
-    #[must_use]
     pub fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.network.address())
     }
 
-    /// What happens to connections: refused, reset, silent, slow.
-    #[must_use]
+    /// The network of the gateway's connections.
     pub fn network(&self) -> &Proxy {
         &self.network
     }
 
-    /// What happens to requests.
-    #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Its certificate authority as EKS shows one: base64 of PEM.
-    #[must_use]
+    /// The gateway's authority as EKS shows one: base64 of PEM.
     pub fn ca(&self) -> String {
-        STANDARD.encode(self.tls.as_deref().map(Tls::authority).unwrap_or_default())
+        STANDARD.encode(self.tls.as_deref().map(RotatingTls::authority).unwrap_or_default())
     }
 
-    /// From now on a new authority has signed the certificate. Connections that stand go on.
+    /// Signs the certificate by a new authority. Open connections go on.
     pub fn rotate_authority(&self) -> Result<(), BedError> {
-        self.tls.as_deref().map_or(Ok(()), Tls::rotate)
+        self.tls.as_deref().map_or(Ok(()), RotatingTls::rotate)
     }
 
-    /// Lets EKS show the gateway as the cluster's endpoint to one caller.
+    /// Has EKS show the gateway as the cluster's endpoint to one caller.
     pub async fn show(&self, cluster: &Cluster, access_key_id: &str) -> Result<(), BedError> {
         let (url, ca) = (self.url(), self.ca());
         cluster.aws_side().override_endpoint(access_key_id, &cluster.cluster, Some(&url), Some(&ca)).await
@@ -133,7 +120,7 @@ async fn accept(listener: std::net::TcpListener, gateway_server: Arc<GatewayServ
     };
     loop {
         match listener.accept().await {
-            // How a connection ends is the client's to tell.
+            // The client reports how its connection ends.
             Ok((stream, _)) => drop(tokio::spawn(Arc::clone(&gateway_server).serve(stream))),
             Err(error) => return error,
         }

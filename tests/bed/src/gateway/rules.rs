@@ -1,52 +1,52 @@
-//! Which requests go wrong, and how.
+//! Rules: faults and the requests that they strike.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::HeaderValue;
 use tokio::sync::{Notify, Semaphore};
 
 use super::answers::Answer;
 
-/// How a request goes wrong.
+/// A fault of a request.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// Not passed on: this is answered instead.
+    /// Answers in place of the server.
     Answer(Answer),
-    /// The answer breaks off in the middle of its first piece.
+    /// Breaks off the server's answer in the middle of its first piece.
     CutShort,
-    /// The answer is a success, and a page for a person.
+    /// Answers with success and a page of HTML.
     NotData,
-    /// Not passed on: the stream is reset; over HTTP/1 the connection ends.
+    /// Resets the stream, unseen by the server; over HTTP/1 the connection ends.
     Reset,
-    /// Not passed on and never answered, while the connection lives.
+    /// Never answers, unseen by the server, while the connection lives.
     Silence,
-    /// Passed on this much later.
+    /// Passes the request on this much later.
     Slow(Duration),
-    /// Passed on, and the client is told to use another connection from now on.
+    /// Passes the request on, and sends GOAWAY.
     GoAway,
-    /// Refused with 401, and so is every later request with the same token.
+    /// Refuses this and every later request with the same token with 401.
     TokenExpires,
-    /// Stands still until released.
+    /// Holds the request until released.
     Hold(Side, Held),
 }
 
-/// On which side of the server's work a request is held.
+/// Side of the server's work on which a request is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The server has not seen the request.
+    /// Before the server receives the request.
     Before,
-    /// The server has answered, and the client has not seen it.
+    /// Before the client receives the answer.
     After,
-    /// The server never sees the request: released, it is reset.
+    /// The server never receives the request: released, its stream is reset.
     Instead,
 }
 
-/// Requests that stand still, as the test sees them.
+/// Held requests.
 #[derive(Debug, Clone)]
 pub struct Held {
     reached: Arc<Notify>,
-    /// Closed when they may go on: nobody is ever let in one by one.
+    /// Closed on release.
     gate: Arc<Semaphore>,
 }
 
@@ -57,57 +57,52 @@ impl Default for Held {
 }
 
 impl Held {
-    /// Waits until one stands. It panics when none does within a minute: a test would say nothing, for ever.
+    /// Waits until a request is held. Panics after a minute.
     pub async fn reached(&self) {
         let reached = tokio::time::timeout(Duration::from_mins(1), self.reached.notified());
-        reached.await.expect("a request stands within a minute");
+        reached.await.expect("a request is held within a minute");
     }
 
-    /// Lets them go on, and those that come later do not stand.
+    /// Lets the held requests go on; later ones are not held.
     pub fn release(&self) {
         self.gate.close();
     }
 
     pub(super) async fn stand(&self) {
         self.reached.notify_one();
-        // An error: the gate is open.
+        // Fails when the gate is open.
         let _ = self.gate.acquire().await;
     }
 }
 
-/// Which of the requests that a rule is for.
+/// Choice among the requests of a rule's call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// One, counted from 1.
+    /// Counted from 1.
     Nth(usize),
     All,
-    /// All that come within this time of the first.
-    For(Duration),
 }
 
 /// A fault, and the requests that it strikes.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// What the request asks for, such as `create pods/eviction`; any request when absent.
+    /// Name of the request, such as `create pods/eviction`; absent for any request.
     pub call: Option<String>,
     pub which: Which,
     pub fault: Fault,
 }
 
 impl Rule {
-    #[must_use]
     pub fn new(call: &str, which: Which, fault: Fault) -> Self {
         Self { call: Some(call.to_owned()), which, fault }
     }
 
-    /// For every request, whatever it asks for.
-    #[must_use]
     pub fn any(which: Which, fault: Fault) -> Self {
         Self { call: None, which, fault }
     }
 }
 
-/// The rules of one or more gateways, and what has come through.
+/// Rules of one or more gateways, and the requests so far.
 #[derive(Debug, Clone, Default)]
 pub struct Rules(Arc<Mutex<Book>>);
 
@@ -122,41 +117,35 @@ struct Book {
 #[derive(Debug)]
 struct Kept {
     rule: Rule,
-    /// Requests so far that the rule is for.
     met: usize,
-    first_met: Option<Instant>,
 }
 
 impl Rules {
-    /// Of several rules for a request the one that was added first strikes.
+    /// The first of several rules for a request strikes.
     pub fn add(&self, rule: Rule) {
-        self.book().rules.push(Kept { rule, met: 0, first_met: None });
+        self.book().rules.push(Kept { rule, met: 0 });
     }
 
-    /// Everything passes again.
     pub fn clear(&self) {
         self.book().rules.clear();
     }
 
-    /// What has been asked for so far, in order.
-    #[must_use]
+    /// Names of all requests so far, in order.
     pub fn calls(&self) -> Vec<String> {
         self.book().calls.clone()
     }
 
-    /// How many requests have gone wrong so far.
-    #[must_use]
+    /// Count of requests that a rule struck.
     pub fn struck(&self) -> usize {
         self.book().struck
     }
 
-    /// Counts a request, and tells how it goes wrong.
+    /// Counts a request; returns its fault.
     pub(super) fn strike(&self, call: String, token: Option<&HeaderValue>) -> Option<Fault> {
         let mut book = self.book();
-        let now = Instant::now();
         let mut fault = None;
         for kept in &mut book.rules {
-            if kept.meets(&call, now) && fault.is_none() {
+            if kept.meets(&call) && fault.is_none() {
                 fault = Some(kept.rule.fault.clone());
             }
         }
@@ -176,16 +165,14 @@ impl Rules {
 }
 
 impl Kept {
-    fn meets(&mut self, call: &str, now: Instant) -> bool {
+    fn meets(&mut self, call: &str) -> bool {
         if self.rule.call.as_deref().is_some_and(|wanted| wanted != call) {
             return false;
         }
         self.met += 1;
-        let first = *self.first_met.get_or_insert(now);
         match self.rule.which {
             Which::Nth(number) => self.met == number,
             Which::All => true,
-            Which::For(time) => now - first <= time,
         }
     }
 }

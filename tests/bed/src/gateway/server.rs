@@ -1,4 +1,4 @@
-//! The connections, and the way of a request through them.
+//! Connections of a gateway, and the requests on them.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -29,21 +29,21 @@ use tokio_rustls::TlsAcceptor;
 use super::answers::Answer;
 use super::call::Language;
 use super::rules::{Fault, Rules, Side};
-use super::tls::Tls;
 use crate::error::BedError;
+use crate::tls::RotatingTls;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, Failure>;
 
-/// As many requests at once on a connection as the API server allows (kubernetes, `secure_serving.go`).
+/// The API server's limit of streams on a connection (kubernetes, `secure_serving.go`).
 const STREAMS: u32 = 100;
 
 #[derive(Debug)]
 pub(super) struct GatewayServer {
     server: (Scheme, Authority),
     language: Language,
-    /// Plain HTTP/1 without it, HTTP/2 with it.
-    tls: Option<Arc<Tls>>,
+    /// Present: HTTP/2. Absent: plain HTTP/1.
+    tls: Option<Arc<RotatingTls>>,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     rules: Rules,
 }
@@ -52,7 +52,7 @@ impl GatewayServer {
     pub(super) fn new(
         server: &str,
         language: Language,
-        tls: Option<Arc<Tls>>,
+        tls: Option<Arc<RotatingTls>>,
         server_ca: Option<&Path>,
         rules: Rules,
     ) -> Result<Self, BedError> {
@@ -62,7 +62,7 @@ impl GatewayServer {
         Ok(Self { server, language, tls, client: client(server_ca)?, rules })
     }
 
-    /// One connection of a client, to its end.
+    /// Serves a client's connection to its end.
     pub(super) async fn serve(self: Arc<Self>, stream: TcpStream) -> Result<(), Failure> {
         stream.set_nodelay(true)?;
         let go_away = Arc::new(Notify::new());
@@ -84,7 +84,7 @@ impl GatewayServer {
         Ok(connection.await?)
     }
 
-    /// One request. An error resets its stream.
+    /// Serves a request. An error resets its stream.
     async fn pass(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -98,10 +98,10 @@ impl GatewayServer {
             Some(Fault::TokenExpires) => Ok(whole(Answer::kubernetes(401))),
             Some(Fault::CutShort) => cut_short(self.forward(parts, body).await?).await,
             Some(Fault::NotData) => Ok(whole(Answer::page())),
-            Some(Fault::Reset) => Err("reset, as a rule wants it".into()),
+            Some(Fault::Reset) => Err("reset by a rule".into()),
             Some(Fault::Silence) => std::future::pending().await,
             Some(Fault::Slow(time)) => {
-                // The delay is the fault: nothing is waited for.
+                // The delay is the fault.
                 sleep(time).await;
                 self.forward(parts, body).await
             }
@@ -120,7 +120,7 @@ impl GatewayServer {
             }
             Some(Fault::Hold(Side::Instead, held)) => {
                 held.stand().await;
-                Err("held and reset, as a rule wants it".into())
+                Err("held and reset by a rule".into())
             }
         }
     }
@@ -133,7 +133,7 @@ impl GatewayServer {
         head.uri = Uri::from_parts(uri)?;
         head.version = http::Version::default();
         without_hop(&mut head.headers);
-        // AWS signs the host it was asked by; over HTTP/2 it stands in the URI.
+        // AWS' signature covers the host; over HTTP/2 the host stands in the URI.
         if self.language == Language::Kubernetes {
             head.headers.remove(HOST);
         }
@@ -144,7 +144,7 @@ impl GatewayServer {
     }
 }
 
-/// These are about one connection, and not about the request.
+/// Removes headers of the connection.
 fn without_hop(headers: &mut HeaderMap) {
     headers.remove(CONNECTION);
     headers.remove(TRANSFER_ENCODING);
@@ -156,16 +156,16 @@ fn whole(answer: Answer) -> Response<Body> {
     answer.into_response().map(|text| Full::new(Bytes::from(text)).map_err(never).boxed_unsync())
 }
 
-/// Half of the first piece, and then the stream is reset.
+/// Answers with half of the first piece, and resets the stream.
 async fn cut_short(answer: Response<Body>) -> Result<Response<Body>, Failure> {
     let (head, mut body) = answer.into_parts();
     let first = body.frame().await.transpose()?.and_then(|frame| frame.into_data().ok()).unwrap_or_default();
     let half = first.slice(..first.len() / 2);
-    let frames = stream::iter([Ok(Frame::data(half)), Err(Failure::from("cut short, as a rule wants it"))]);
+    let frames = stream::iter([Ok(Frame::data(half)), Err(Failure::from("cut short by a rule"))]);
     Ok(Response::from_parts(head, StreamBody::new(frames).boxed_unsync()))
 }
 
-/// HTTP/2 where the server offers it, HTTP/1 where it does not.
+/// A client that speaks HTTP/2 if the server offers it.
 fn client(server_ca: Option<&Path>) -> Result<Client<HttpsConnector<HttpConnector>, Full<Bytes>>, BedError> {
     let mut roots = RootCertStore::empty();
     if let Some(path) = server_ca {

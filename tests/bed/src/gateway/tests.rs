@@ -18,28 +18,28 @@ async fn gateway() -> Gateway {
     Gateway::start(&url, Language::Aws, None, None, Rules::default()).unwrap()
 }
 
-async fn ask(gateway: &Gateway) -> reqwest::Result<Response> {
+async fn get_pods(gateway: &Gateway) -> reqwest::Result<Response> {
     http_client::client().get(format!("{}/pods", gateway.url())).send().await
 }
 
-async fn ask_past(fault: Fault) -> (Gateway, reqwest::Result<Response>) {
+async fn get_pods_with(fault: Fault) -> (Gateway, reqwest::Result<Response>) {
     let gateway = gateway().await;
     gateway.rules().add(Rule::any(Which::Nth(1), fault));
-    let answer = ask(&gateway).await;
+    let answer = get_pods(&gateway).await;
     (gateway, answer)
 }
 
 #[tokio::test]
-async fn a_refusal_comes_whole_and_the_next_request_passes() {
-    let (gateway, answer) = ask_past(Fault::Answer(Answer::throttled(Some(3)))).await;
+async fn refusal_replaces_one_answer() {
+    let (gateway, answer) = get_pods_with(Fault::Answer(Answer::throttled(Some(3)))).await;
     let answer = answer.unwrap();
     assert_eq!((answer.status().as_u16(), &answer.headers()["retry-after"]), (429, &"3".parse().unwrap()));
-    assert!(ask(&gateway).await.unwrap().status().is_success());
+    assert!(get_pods(&gateway).await.unwrap().status().is_success());
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_short_breaks_off() {
-    let (_gateway, answer) = ask_past(Fault::CutShort).await;
+async fn answer_cut_short_breaks_off() {
+    let (_gateway, answer) = get_pods_with(Fault::CutShort).await;
     // The head may have come; the body must not.
     let body = match answer {
         Ok(answer) => answer.text().await,
@@ -49,20 +49,20 @@ async fn an_answer_that_is_cut_short_breaks_off() {
 }
 
 #[tokio::test]
-async fn a_held_request_stands_until_it_is_released() {
+async fn held_request_waits_for_its_release() {
     for side in [Side::Before, Side::After, Side::Instead] {
         let gateway = gateway().await;
         let held = Held::default();
         gateway.rules().add(Rule::any(Which::All, Fault::Hold(side, held.clone())));
-        let mut asked = std::pin::pin!(ask(&gateway));
+        let mut request = std::pin::pin!(get_pods(&gateway));
         tokio::select! {
-            answer = &mut asked => panic!("it was not held: {answer:?}"),
+            answer = &mut request => panic!("the request was not held: {answer:?}"),
             () = held.reached() => {}
         }
         held.release();
-        let answer = asked.await;
+        let answer = request.await;
         if side == Side::Instead {
-            assert!(answer.is_err(), "the server has not seen it");
+            assert!(answer.is_err(), "the server has not received the request");
         } else {
             assert_eq!(answer.unwrap().text().await.unwrap(), WHOLE);
         }

@@ -1,70 +1,35 @@
-//! One execution environment: a process, through its init and one invocation at a time.
+//! An execution environment: a process, through its init and one invocation at a time.
 //!
-//! An environment serves until its process ends: by itself, past a deadline, or with the [`Lambda`].
-//!
-//! [`Lambda`]: super::Lambda
+//! An environment serves until its process ends: by itself, past a deadline, or with the [`Lambda`](super::Lambda).
 
+use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use axum::body::Bytes;
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::outcome::{Init, InvocationError, Outcome};
 use super::process::FunctionProcess;
-use super::runtime_api::{Event, RuntimeApi, Signal, Verdict};
-use super::{Function, random, variables};
+use super::runtime_api::{Event, Phase, RuntimeApi, Signal};
+use super::{Function, random};
 
 #[derive(Debug)]
 pub(super) struct Environment {
     process: FunctionProcess,
-    signals: mpsc::Receiver<Signal>,
+    runtime_api: RuntimeApi,
+    signals: mpsc::UnboundedReceiver<Signal>,
     /// The poll that waits for an event.
     poll: Option<oneshot::Sender<Event>>,
     init: Init,
-    /// Invocations so far.
-    invocations: u64,
+    is_cold: bool,
     killed: watch::Receiver<()>,
-    _runtime_api: RuntimeApi,
 }
 
-/// An environment that did not come up, and what its process had to say.
-#[derive(Debug)]
-pub(super) struct FailedStart {
-    pub(super) error: InvocationError,
-    logs: Vec<String>,
-    started: Timestamp,
-    duration: Duration,
-}
-
-impl FailedStart {
-    /// As the invocation that wanted the environment ends.
-    pub(super) fn outcome(self, request_id: &str) -> Outcome {
-        let Self { error, logs, started, duration } = self;
-        Outcome { result: Err(error), logs, started, duration, request_id: request_id.to_owned(), init: None }
-    }
-}
-
-/// What happens next in an environment.
-enum Step {
-    Polled { at: Instant, reply: oneshot::Sender<Event> },
-    Answered { at: Instant, answer: Result<Bytes, InvocationError> },
-    Failed(InvocationError),
-}
-
-/// What the process is in the middle of.
-#[derive(Clone, Copy)]
-enum Phase {
-    Init,
-    Invocation,
-    /// The event is answered; the process has not asked for the next one yet.
-    Answered,
-}
-
-/// For whom it is, and how long it may take.
+/// Time of one init or invocation.
 #[derive(Clone, Copy)]
 struct Task<'a> {
     request_id: &'a str,
@@ -73,39 +38,38 @@ struct Task<'a> {
 }
 
 impl Environment {
-    /// Starts a process, for the invocation of this id, and waits until it asks for its first event.
-    pub(super) async fn start(function: &Function, request_id: &str) -> Result<Self, FailedStart> {
+    /// Starts a process for an invocation, and waits for its first poll. The error is the invocation's outcome.
+    pub(super) async fn start(function: &Function, request_id: &str) -> Result<Self, Box<Outcome>> {
         let options = &function.options;
         let (timestamp, instant) = (Timestamp::now(), Instant::now());
-        let failed = |error, logs| FailedStart { error, logs, started: timestamp, duration: instant.elapsed() };
+        let failed = |error, logs| {
+            let (duration, request_id) = (instant.elapsed(), request_id.to_owned());
+            Box::new(Outcome { result: Err(error), logs, started: timestamp, duration, request_id, init: None })
+        };
         let unable = |error: io::Error| {
             let message = format!("cannot start {}: {error}", options.binary.display());
             failed(InvocationError::new("Runtime.InvalidEntrypoint", message), Vec::new())
         };
-
         let (runtime_api, signals) = RuntimeApi::start().await.map_err(unable)?;
-        let variables = variables::of(function, runtime_api.address);
-        let process = FunctionProcess::start(&options.binary, variables, function.roll.clone()).map_err(unable)?;
+        let variables = variables(function, runtime_api.address);
+        let process = FunctionProcess::start(&options.binary, variables, function.live.clone()).map_err(unable)?;
         let (started, begin) = process.started;
         let init = Init { started, first_poll: started, duration: Duration::ZERO };
         let killed = function.kill.subscribe();
-        let mut environment =
-            Self { process, signals, poll: None, init, invocations: 0, killed, _runtime_api: runtime_api };
-
-        let task = Task { request_id, begin, limit: options.init_timeout };
-        match environment.step(Phase::Init, task).await {
-            Step::Polled { at, reply } => {
+        let mut environment = Self { process, runtime_api, signals, poll: None, init, is_cold: true, killed };
+        let error = match environment.signal(Task { request_id, begin, limit: options.init_timeout }).await {
+            Ok(Signal::Poll { at, reply }) => {
                 environment.poll = Some(reply);
                 environment.init.duration = at - begin;
                 environment.init.first_poll = started + (at - begin);
-                Ok(environment)
+                environment.runtime_api.set_phase(Phase::Idle);
+                return Ok(environment);
             }
-            Step::Failed(error) => {
-                environment.end().await;
-                Err(failed(error, environment.process.take_lines()))
-            }
-            Step::Answered { .. } => unreachable!("no answer is accepted during init"),
-        }
+            Ok(Signal::InitFailed(error)) | Err(error) => error,
+            Ok(Signal::Answer { .. }) => unreachable!("no answer is accepted during init"),
+        };
+        environment.end().await;
+        Err(failed(error, environment.process.take_lines()))
     }
 
     pub(super) fn init(&self) -> Init {
@@ -116,52 +80,42 @@ impl Environment {
         self.process.is_alive()
     }
 
-    /// Between invocations. Lambda freezes the process as soon as it has asked for the next event.
-    pub(super) fn rest(&mut self, freeze: bool) {
-        if freeze {
-            self.process.freeze();
-        }
+    /// Freezes the process between invocations, as Lambda does after each poll.
+    pub(super) fn freeze(&mut self) {
+        self.process.freeze();
     }
 
-    /// Hands out one event and sees it through, until the process has asked for the next one, has
-    /// ended, or had to be killed.
+    /// Hands out one event, until the process polls again, has ended or was killed.
     pub(super) async fn invoke(&mut self, function: &Function, request_id: &str, payload: String) -> Outcome {
-        let cold = self.invocations == 0;
-        // What was to be killed before was not this invocation.
+        // An earlier kill was not this invocation's.
         self.killed.mark_unchanged();
-        self.invocations += 1;
         self.process.thaw();
-
         let started = Timestamp::now();
         let task = Task { request_id, begin: Instant::now(), limit: function.options.timeout };
-        let poll = self.poll.take().expect("it serves only after a poll");
-        // A process that has ended no longer hears it, and the next step says so.
+        self.runtime_api.set_phase(Phase::Invocation(request_id.to_owned()));
+        let poll = self.poll.take().expect("an environment serves only after a poll");
+        // Fails if the process has ended, which the next signal reports.
         let _ = poll.send(event(function, request_id, payload));
 
         let mut answer = None;
         let failure = loop {
-            let phase = if answer.is_none() { Phase::Invocation } else { Phase::Answered };
-            match self.step(phase, task).await {
-                Step::Answered { at, answer: body } => {
-                    answer = Some((at, body.and_then(|body| parse(&body))));
-                }
-                Step::Polled { reply, .. } => {
+            match self.signal(task).await {
+                Ok(Signal::Answer { at, answer: body }) => answer = Some((at, body.and_then(|body| parse(&body)))),
+                Ok(Signal::Poll { reply, .. }) => {
                     self.poll = Some(reply);
                     break None;
                 }
-                Step::Failed(error) => break Some(error),
+                Ok(Signal::InitFailed(error)) | Err(error) => break Some(error),
             }
         };
+        self.runtime_api.set_phase(Phase::Idle);
         if failure.is_some() {
             self.end().await;
         }
-
-        // An answer that was given stands, whatever the process did afterwards.
+        // An answer stands, whatever the process did afterwards.
         let (at, result) = answer.unwrap_or_else(|| {
-            let unanswered = || {
-                let message = format!("RequestId: {request_id} Error: asked for the next event without an answer");
-                InvocationError::new("Runtime.NoResponse", message)
-            };
+            let message = format!("RequestId: {request_id} Error: polled for the next event without an answer");
+            let unanswered = || InvocationError::new("Runtime.NoResponse", message);
             (Instant::now(), Err(failure.unwrap_or_else(unanswered)))
         });
         Outcome {
@@ -170,72 +124,45 @@ impl Environment {
             started,
             duration: at - task.begin,
             request_id: request_id.to_owned(),
-            init: cold.then_some(self.init),
+            init: std::mem::take(&mut self.is_cold).then_some(self.init),
         }
     }
 
-    /// Waits for what happens next. Refuses what has no place in this phase by itself.
-    async fn step(&mut self, phase: Phase, task: Task<'_>) -> Step {
-        let Task { request_id: current, begin, limit } = task;
-        loop {
-            let signal = tokio::select! {
-                // What the process said before it ended, or before the deadline, counts.
-                biased;
-                Some(signal) = self.signals.recv() => signal,
-                status = self.process.exit() => return Step::Failed(ended(current, status)),
-                () = until_killed(&mut self.killed) => return Step::Failed(ended(current, self.process.kill().await)),
-                () = tokio::time::sleep_until((begin + limit).into()) => {
-                    return Step::Failed(InvocationError::timed_out(current, limit));
-                }
-            };
-            let (step, verdict, reply) = match (phase, signal) {
-                (_, Signal::Poll { at, reply }) => return Step::Polled { at, reply },
-                (Phase::Invocation, Signal::Answer { at, request_id, answer, verdict }) if request_id == current => {
-                    (Some(Step::Answered { at, answer }), Verdict::Accepted, verdict)
-                }
-                (_, Signal::Answer { verdict, .. }) => (None, Verdict::UnknownRequest, verdict),
-                (Phase::Init, Signal::InitFailed { error, verdict }) => {
-                    (Some(Step::Failed(error)), Verdict::Accepted, verdict)
-                }
-                (_, Signal::InitFailed { verdict, .. }) => (None, Verdict::WrongState, verdict),
-            };
-            // A process that does not wait for the verdict does not need it.
-            let _ = reply.send(verdict);
-            if let Some(step) = step {
-                return step;
-            }
+    /// Waits for the next signal, the end of the process or the task's deadline.
+    async fn signal(&mut self, task: Task<'_>) -> Result<Signal, InvocationError> {
+        let Task { request_id, begin, limit } = task;
+        tokio::select! {
+            // Signals before the end of the process, or before the deadline, count.
+            biased;
+            Some(signal) = self.signals.recv() => Ok(signal),
+            status = self.process.exit() => Err(ended(request_id, status)),
+            () = until_killed(&mut self.killed) => Err(ended(request_id, self.process.kill().await)),
+            () = tokio::time::sleep_until((begin + limit).into()) => Err(InvocationError::timed_out(request_id, limit)),
         }
     }
 
-    /// Kills the process, if it still lives, and waits until it is gone.
+    /// Kills the process, and waits until it is gone.
     async fn end(&mut self) {
-        // It cannot be waited for only when it has been already.
+        // Fails only if the process has been waited for.
         let _ = self.process.kill().await;
     }
 }
 
-/// Waits until the processes that serve are to be killed.
 async fn until_killed(killed: &mut watch::Receiver<()>) {
     if killed.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// The event, as it is handed out now.
 fn event(function: &Function, request_id: &str, payload: String) -> Event {
     let deadline = SystemTime::now() + function.options.timeout;
-    let root = format!("{:016x}{:016x}", random(), random());
+    let (root, parent) = (format!("{:016x}{:016x}", random(), random()), random());
     Event {
         request_id: request_id.to_owned(),
         deadline_ms: deadline.duration_since(UNIX_EPOCH).expect("now is after 1970").as_millis(),
         function_arn: function.arn(),
-        // An X-Ray trace that nobody samples.
-        trace_id: format!(
-            "Root=1-{:08x}-{};Parent={:016x};Sampled=0",
-            Timestamp::now().as_second(),
-            &root[..24],
-            random()
-        ),
+        // An X-Ray trace that is not sampled.
+        trace_id: format!("Root=1-{:08x}-{};Parent={parent:016x};Sampled=0", Timestamp::now().as_second(), &root[..24]),
         payload,
     }
 }
@@ -247,10 +174,45 @@ fn ended(request_id: &str, status: io::Result<ExitStatus>) -> InvocationError {
     }
 }
 
-/// Lambda hands on whatever the function answers; here it must be JSON, as ours always is.
+/// Lambda hands on any answer; here it must be JSON, as ours always is.
 fn parse(body: &[u8]) -> Result<Value, InvocationError> {
     serde_json::from_slice(body).map_err(|error| {
         let text = String::from_utf8_lossy(body);
         InvocationError::new("Runtime.InvalidResponse", format!("the answer is not JSON ({error}): {text}"))
     })
+}
+
+/// All variables of the process: those that Lambda gives an OS-only runtime, and the function's own.
+fn variables(function: &Function, runtime_api: SocketAddr) -> BTreeMap<String, String> {
+    let Function { options, account, .. } = function;
+    let name = &options.function_name;
+    let folder = options.binary.parent().unwrap_or(&options.binary);
+    let stream = format!("{}/[$LATEST]{:016x}{:016x}", Timestamp::now().strftime("%Y/%m/%d"), random(), random());
+    let given = [
+        ("AWS_LAMBDA_RUNTIME_API", runtime_api.to_string()),
+        ("AWS_LAMBDA_FUNCTION_NAME", name.clone()),
+        ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
+        ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128".to_owned()),
+        ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand".to_owned()),
+        ("AWS_LAMBDA_LOG_GROUP_NAME", format!("/aws/lambda/{name}")),
+        ("AWS_LAMBDA_LOG_STREAM_NAME", stream),
+        ("AWS_LAMBDA_LOG_FORMAT", "JSON".to_owned()),
+        ("AWS_LAMBDA_LOG_LEVEL", "INFO".to_owned()),
+        ("AWS_REGION", account.region.clone()),
+        ("AWS_DEFAULT_REGION", account.region.clone()),
+        ("AWS_ACCESS_KEY_ID", account.credentials.access_key_id.clone()),
+        ("AWS_SECRET_ACCESS_KEY", account.credentials.secret_access_key.clone()),
+        ("AWS_SESSION_TOKEN", account.credentials.session_token.clone()),
+        ("_HANDLER", "bootstrap".to_owned()),
+        ("LAMBDA_TASK_ROOT", folder.display().to_string()),
+        ("LAMBDA_RUNTIME_DIR", "/var/runtime".to_owned()),
+        ("TZ", ":UTC".to_owned()),
+        ("LANG", "en_US.UTF-8".to_owned()),
+        ("PATH", "/usr/local/bin:/usr/bin/:/bin:/opt/bin".to_owned()),
+        // Not Lambda's: the address of the AWS side.
+        ("AWS_ENDPOINT_URL", account.endpoint.clone()),
+    ];
+    let mut variables: BTreeMap<_, _> = given.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    variables.extend(options.env.clone());
+    variables
 }

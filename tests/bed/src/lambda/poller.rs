@@ -1,8 +1,7 @@
-//! A stand-in for Lambda's poller of SQS queues, the event source mapping; it is set up by what the template says of that.
+//! A stand-in for an event source mapping of SQS, with the template's batch size and window.
 //!
-//! It gathers records until a batch is full or its window is over, invokes the function, deletes what went well, and
-//! leaves the rest to be received again. Lambda leaves it for the queue's visibility timeout: here there is no wait. It has one
-//! batch under way at a time, so that a mapping's `MaximumConcurrency` is the number of pollers; and it knows no limit of 6 MB.
+//! Failed records can be received again at once; Lambda leaves them for the queue's visibility timeout. One batch is under way
+//! at a time, so that a mapping's `MaximumConcurrency` is the number of pollers. The limit of 6 MB is left out.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -15,9 +14,8 @@ use super::{InvocationError, Lambda, Outcome};
 use crate::aws::Aws;
 use crate::error::BedError;
 
-/// The most that SQS hands over at a time.
+/// SQS' largest batch.
 const RECEIVED_AT_ONCE: usize = 10;
-
 /// SQS' longest wait for a first message.
 const LONG_POLL: Duration = Duration::from_secs(20);
 
@@ -31,7 +29,7 @@ pub(crate) struct Poller {
 }
 
 impl Poller {
-    /// Polls until dropped; tells what came of each invocation.
+    /// Polls until dropped.
     pub(crate) async fn run(self, outcomes: watch::Sender<Vec<Outcome>>) -> Result<Infallible, BedError> {
         loop {
             let records = self.gather().await?;
@@ -46,7 +44,7 @@ impl Poller {
             let failed = failed(&outcome.result, &records);
             let (come_back, done): (Vec<_>, Vec<_>) =
                 records.iter().partition(|record| failed.contains(text(record, "messageId")));
-            let handles = |records: Vec<&'_ Value>| -> Vec<String> {
+            let handles = |records: Vec<&Value>| -> Vec<String> {
                 records.into_iter().map(|record| text(record, "receiptHandle").to_owned()).collect()
             };
             self.aws.settle(&self.queue, &handles(done), &handles(come_back)).await?;
@@ -54,7 +52,7 @@ impl Poller {
         }
     }
 
-    /// One batch; none if nothing came.
+    /// Gathers a batch, which may be empty.
     async fn gather(&self) -> Result<Vec<Value>, BedError> {
         let mut records = self.receive(self.batch_size, LONG_POLL).await?;
         let begun = Instant::now();
@@ -70,8 +68,8 @@ impl Poller {
     }
 }
 
-/// The records that are to come back, by their ids. As Lambda reads a function's answer: nothing said is all well, and
-/// what cannot be read, or names a record that there is not, is all failed.
+/// Ids of the records that come back, as Lambda reads a function's answer: no list is success; an unreadable list, or an
+/// unknown record in the list, fails all.
 fn failed<'a>(result: &'a Result<Value, InvocationError>, records: &'a [Value]) -> BTreeSet<&'a str> {
     let all: BTreeSet<&str> = records.iter().map(|record| text(record, "messageId")).collect();
     let Ok(answer) = result else { return all };

@@ -1,18 +1,14 @@
-//! The function's process: start, freeze, thaw, kill, and the lines it writes.
+//! The function's process: start, freeze, thaw, kill, and the lines that it writes.
 //!
-//! It can be stopped when its parent dies, and a stopped process notices nothing. So each has a
-//! watcher, a shell that reads a pipe from this program: when the pipe closes unannounced, however
-//! this program ended, the watcher kills. It costs the function's own start nothing, which a
-//! program in between would.
+//! A frozen process does not notice the end of its parent, so each has a [`Leash`].
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{ChildStdin, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -22,21 +18,19 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
-/// The processes that live.
+use crate::leash::Leash;
+
+/// Ids of the live processes of a function.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Roll(Arc<Mutex<Vec<u32>>>);
+pub(super) struct LiveProcesses(Arc<Mutex<Vec<u32>>>);
 
-impl Roll {
+impl LiveProcesses {
     pub(super) fn ids(&self) -> Vec<u32> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().clone()
     }
 
-    fn enter(&self, id: u32) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-    }
-
-    fn leave(&self, id: u32) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != id);
+    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -46,16 +40,17 @@ pub(super) struct FunctionProcess {
     id: u32,
     frozen: bool,
     output: Output,
-    watcher: Watcher,
-    roll: Roll,
+    leash: Leash,
+    live: LiveProcesses,
     pub(super) started: (Timestamp, Instant),
 }
 
 impl FunctionProcess {
     /// Executes a binary with exactly these variables, in a process group of its own.
-    pub(super) fn start(binary: &Path, variables: BTreeMap<String, String>, roll: Roll) -> io::Result<Self> {
-        let mut watcher = Watcher::start()?;
-        // Both streams into one pipe, so that their lines stay in order.
+    pub(super) fn start(binary: &Path, variables: BTreeMap<String, String>, live: LiveProcesses) -> io::Result<Self> {
+        // Before the process: the start of a shell would count as the function's own.
+        let leash = Leash::start()?;
+        // Both streams in one pipe, so that their lines stay in order.
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new(binary);
         command
@@ -68,25 +63,22 @@ impl FunctionProcess {
             .process_group(0)
             .kill_on_drop(true);
         let output = Output::read(reader)?;
-
         let started = (Timestamp::now(), Instant::now());
         let child = command.spawn()?;
-        let id = child.id().expect("nobody has waited for it yet");
-        watcher.watch(id)?;
-        roll.enter(id);
-        Ok(Self { child, id, frozen: false, output, watcher, roll, started })
+        let id = child.id().expect("the child has not been waited for");
+        leash.watch(id);
+        live.lock().push(id);
+        Ok(Self { child, id, frozen: false, output, leash, live, started })
     }
 
     pub(super) fn freeze(&mut self) {
-        if !self.frozen {
-            self.frozen = true;
+        if !std::mem::replace(&mut self.frozen, true) {
             self.signal(Signal::SIGSTOP);
         }
     }
 
     pub(super) fn thaw(&mut self) {
-        if self.frozen {
-            self.frozen = false;
+        if std::mem::take(&mut self.frozen) {
             self.signal(Signal::SIGCONT);
         }
     }
@@ -94,7 +86,7 @@ impl FunctionProcess {
     /// Waits for the end of the process.
     pub(super) async fn exit(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
-        self.watcher.dismiss();
+        self.leash.release();
         Ok(status)
     }
 
@@ -107,17 +99,17 @@ impl FunctionProcess {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// The lines written since the last time.
+    /// Lines written since the last call.
     pub(super) fn take_lines(&self) -> Vec<String> {
         self.output.take_lines()
     }
 
-    /// To the whole group: what the process has started freezes and dies with it.
+    /// Signals the whole group: children of the process freeze and die with it.
     fn signal(&self, signal: Signal) {
-        // Only while nobody has waited for it: afterwards its id may be another's.
+        // After a wait the id may be another process'.
         if self.child.id().is_some() {
             let group = i32::try_from(self.id).expect("a process id is a positive i32");
-            // A process that has just ended is no error; whoever waits for it will see.
+            // Fails if the process has just ended, which the next wait reports.
             let _ = killpg(Pid::from_raw(group), signal);
         }
     }
@@ -126,19 +118,19 @@ impl FunctionProcess {
 impl Drop for FunctionProcess {
     fn drop(&mut self) {
         self.signal(Signal::SIGKILL);
-        self.watcher.dismiss();
-        self.roll.leave(self.id);
+        self.leash.release();
+        self.live.lock().retain(|other| *other != self.id);
     }
 }
 
-/// What a process writes, line by line.
+/// Lines of a process.
 #[derive(Debug)]
 struct Output {
     unread: Arc<Mutex<Unread>>,
     reader: JoinHandle<()>,
 }
 
-/// What was written and nobody has taken: some here, the rest still in the pipe.
+/// Bytes that were written and not taken: some here, the rest in the pipe.
 #[derive(Debug)]
 struct Unread {
     bytes: Vec<u8>,
@@ -147,7 +139,7 @@ struct Unread {
 
 impl Output {
     fn read(end: io::PipeReader) -> io::Result<Self> {
-        // Two handles on the pipe: one tells when there is something, the other looks at once.
+        // Two handles on the pipe: one waits for bytes, the other reads at once.
         let pipe = File::from(OwnedFd::from(end.try_clone()?));
         let arrivals = pipe::Receiver::from_owned_fd(end.into())?;
         let unread = Arc::new(Mutex::new(Unread { bytes: Vec::new(), pipe }));
@@ -159,17 +151,17 @@ impl Output {
     fn take_lines(&self) -> Vec<String> {
         let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
         let Unread { bytes, pipe } = &mut *unread;
-        // It ends with an error when the pipe is empty; what was read until then is in `bytes`.
+        // Ends with an error when the pipe is empty; `bytes` has what was read until then.
         let _ = pipe.read_to_end(bytes);
         String::from_utf8_lossy(&std::mem::take(bytes)).lines().map(str::to_owned).collect()
     }
 }
 
-/// Empties the pipe all the time: a full one would stop the process.
+/// Keeps the pipe empty: a full one would stop the process.
 async fn keep_empty(arrivals: pipe::Receiver, unread: Arc<Mutex<Unread>>) {
     let mut chunk = vec![0; 64 * 1024];
     while arrivals.readable().await.is_ok() {
-        // Nothing comes between reading and keeping, so the order holds.
+        // Locked before the read, so that the order holds.
         let mut unread = unread.lock().unwrap_or_else(PoisonError::into_inner);
         match arrivals.try_read(&mut chunk) {
             Ok(0) => return,
@@ -183,37 +175,5 @@ async fn keep_empty(arrivals: pipe::Receiver, unread: Arc<Mutex<Unread>>) {
 impl Drop for Output {
     fn drop(&mut self) {
         self.reader.abort();
-    }
-}
-
-/// Kills a process when this program has ended without saying so.
-#[derive(Debug)]
-struct Watcher {
-    leash: ChildStdin,
-}
-
-impl Watcher {
-    fn start() -> io::Result<Self> {
-        let mut shell = std::process::Command::new("sh")
-            .args(["-c", "read -r id && { read -r _ || kill -s KILL -- \"-$id\"; }"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            // Ctrl-C and a kill of the whole group are not for the watcher.
-            .process_group(0)
-            .spawn()?;
-        let leash = shell.stdin.take().expect("stdin is piped");
-        std::thread::spawn(move || shell.wait());
-        Ok(Self { leash })
-    }
-
-    fn watch(&mut self, id: u32) -> io::Result<()> {
-        writeln!(self.leash, "{id}")
-    }
-
-    /// The process is dead, or about to be.
-    fn dismiss(&mut self) {
-        // A watcher that was dismissed before is gone.
-        let _ = writeln!(self.leash, "dismissed");
     }
 }

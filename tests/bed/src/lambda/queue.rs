@@ -1,12 +1,8 @@
-//! Lambda's asynchronous queue: an event is tried again after an error, or when no execution was free, and when it is given
-//! up, a record of it goes to the function's on-failure destination.
+//! Lambda's asynchronous queue ("Error handling for asynchronous invocation"): an event is retried after an error, or when no
+//! execution was free. The record of an event that is given up goes to the function's on-failure destination.
 //!
-//! `retry` decides. The waits pass quicker than Lambda's, by the function's [`LambdaOptions::wait_factor`]; an event's age
-//! counts them in full. A wait for a free execution is shortened by chance, to no less than half: events that found none together
-//! would all come back in the same moment. What Lambda does with a queue that is long (reads it more slowly, loses what is in
-//! it) is left out.
-//!
-//! [`LambdaOptions::wait_factor`]: super::LambdaOptions::wait_factor
+//! Waits pass quicker than Lambda's, by [`LambdaOptions::wait_factor`](super::LambdaOptions::wait_factor); an event's age
+//! counts them in full. Lambda's treatment of long queues is left out.
 
 use std::time::Duration;
 
@@ -15,91 +11,70 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::outcome::Outcome;
-use super::retry::{Attempt, Condition, Next, next};
 use super::{Lambda, Payload, random_uuid};
 use crate::aws::Aws;
 use crate::error::BedError;
 
-/// What came of an event, after all its attempts.
+/// Longest wait for a free execution.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+/// Result of an event, after all its attempts.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The attempts before the last, all of which failed.
+    /// Failed attempts before the last.
     pub failed: Vec<Outcome>,
-    /// The attempt that counts; of an event that the function has never got, Lambda's refusal.
+    /// The last attempt; Lambda's refusal if there was none.
     pub last: Outcome,
-    /// What Lambda waits between the attempts, those that it refused itself among them.
+    /// Waits between the attempts, those for a free execution among them.
     pub waits: Vec<Duration>,
-    /// What was sent to the failure queue, when the event was given up.
+    /// Record in the failure queue, if the event was given up.
     pub failure_record: Option<Value>,
-}
-
-/// What is known of an event in the queue.
-struct InQueue {
-    since: Instant,
-    /// What of the waits has not really passed.
-    skipped: Duration,
-    waits: Vec<Duration>,
-}
-
-impl InQueue {
-    fn age(&self) -> Duration {
-        self.since.elapsed() + self.skipped
-    }
-
-    async fn wait(&mut self, wait: Duration, factor: f64) {
-        let really = wait.mul_f64(factor);
-        sleep(really).await;
-        self.skipped += wait.saturating_sub(really);
-        self.waits.push(wait);
-    }
 }
 
 pub(super) async fn deliver(lambda: &Lambda, payload: &Payload) -> Result<Delivery, BedError> {
     let function = &lambda.function;
     // All attempts at an event have one request id.
     let request_id = random_uuid();
-    let mut queued = InQueue { since: Instant::now(), skipped: Duration::ZERO, waits: Vec::new() };
-    let mut failed = Vec::new();
-    let mut throttled = 0;
-    let (last, condition) = loop {
-        let (outcome, attempt) = match lambda.attempt(&request_id, payload).await {
-            Some(outcome) if outcome.result.is_ok() => break (outcome, None),
+    let (queued, mut skipped, mut waits) = (Instant::now(), Duration::ZERO, Vec::new());
+    let (mut failed, mut throttled) = (Vec::new(), 0);
+    let condition = loop {
+        let wait = match lambda.attempt(&request_id, payload).await {
+            Some(last) if last.result.is_ok() => return Ok(Delivery { failed, last, waits, failure_record: None }),
             Some(outcome) => {
                 throttled = 0;
-                (Some(outcome), Attempt::Failed { times: failed.len() + 1 })
+                failed.push(outcome);
+                if failed.len() > function.retries {
+                    break "RetriesExhausted";
+                }
+                Duration::from_mins(if failed.len() == 1 { 1 } else { 2 })
             }
-            None if function.reserved_concurrency == Some(0) => (None, Attempt::SwitchedOff),
+            None if function.reserved_concurrency == Some(0) => break "ZeroReservedConcurrency",
             None => {
                 throttled += 1;
-                (None, Attempt::Throttled { times: throttled })
+                let doubled = 1_u64.checked_shl(throttled - 1).unwrap_or(u64::MAX);
+                Duration::from_secs(doubled).min(LONGEST_WAIT)
             }
         };
-        failed.extend(outcome);
-        match next(function.event_invoke_config, queued.age(), attempt) {
-            Next::AgainAfter(wait) => {
-                let chance = if throttled > 0 { f64::midpoint(1.0, fastrand::f64()) } else { 1.0 };
-                queued.wait(wait, function.options.wait_factor * chance).await;
-            }
-            Next::GivenUp(condition) => {
-                let attempts = failed.len();
-                let last = failed.pop().unwrap_or_else(|| Outcome::refused(&request_id));
-                break (last, Some((condition, attempts)));
-            }
+        if queued.elapsed() + skipped + wait > function.maximum_age {
+            break "EventAgeExceeded";
         }
+        // Events that found no execution together must not all come back in the same moment.
+        let chance = if throttled > 0 { f64::midpoint(1.0, fastrand::f64()) } else { 1.0 };
+        let really = wait.mul_f64(function.options.wait_factor * chance);
+        sleep(really).await;
+        skipped += wait.saturating_sub(really);
+        waits.push(wait);
     };
-    let mut failure_record = None;
-    if let Some((condition, attempts)) = condition {
-        let record = record(&function.arn(), condition, attempts, payload, &last);
-        Aws::new(&function.account.endpoint).put_failure(&record.to_string()).await?;
-        failure_record = Some(record);
-    }
-    Ok(Delivery { failed, last, waits: queued.waits, failure_record })
+    let attempts = failed.len();
+    let last = failed.pop().unwrap_or_else(|| Outcome::refused(&request_id));
+    let record = record(&function.arn(), condition, attempts, payload, &last);
+    Aws::new(&function.account.endpoint).put_failure(&record.to_string()).await?;
+    Ok(Delivery { failed, last, waits, failure_record: Some(record) })
 }
 
-/// The record that Lambda sends to an on-failure destination, as AWS documents it. Without any attempt there is no answer to
-/// tell.
-fn record(function_arn: &str, condition: Condition, attempts: usize, payload: &Payload, last: &Outcome) -> Value {
-    // Lambda refuses an event that is not JSON. Here such text gets as far as the function, and is kept.
+/// The record that Lambda sends to an on-failure destination. Without an attempt there is no response.
+fn record(function_arn: &str, condition: &str, attempts: usize, payload: &Payload, last: &Outcome) -> Value {
+    // Lambda refuses an event that is not JSON. Here such a text reaches the function, and is kept.
     let event = serde_json::from_str(&payload.0).unwrap_or_else(|_| json!(payload.0));
     let now = Timestamp::now().round(Unit::Millisecond).unwrap_or_default();
     let mut record = json!({

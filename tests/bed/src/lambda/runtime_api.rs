@@ -1,16 +1,16 @@
-//! The Runtime API of one environment, as AWS documents it: what the process asks and says becomes
-//! a [`Signal`]. What follows from it is the environment's business.
+//! The Runtime API of one environment, as AWS documents it. Accepted requests of the process become [`Signal`]s.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Json, Router};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -18,36 +18,34 @@ use tokio::task::JoinHandle;
 
 use super::outcome::InvocationError;
 
-/// Lambda takes 6 MB from a function, and a little for what wraps it.
+/// Lambda's limit of 6 MB for an answer, and a little for its envelope.
 const LARGEST_ANSWER: usize = 6 * 1024 * 1024 + 100;
 
-/// What the process asked or said.
 #[derive(Debug)]
 pub(super) enum Signal {
-    /// It has nothing to do and waits for an event.
-    Poll { at: Instant, reply: oneshot::Sender<Event> },
-    /// The answer to an event.
+    /// The process is idle and waits for an event.
+    Poll {
+        at: Instant,
+        reply: oneshot::Sender<Event>,
+    },
+    /// The process answers its event.
     Answer {
         at: Instant,
-        request_id: String,
         answer: Result<Bytes, InvocationError>,
-        verdict: oneshot::Sender<Verdict>,
     },
-    /// It could not start.
-    InitFailed { error: InvocationError, verdict: oneshot::Sender<Verdict> },
+    InitFailed(InvocationError),
 }
 
-/// Whether what it said belongs here.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Verdict {
-    Accepted,
-    /// No invocation of this id is running.
-    UnknownRequest,
-    /// Init is over.
-    WrongState,
+/// State of the process. It decides which requests are accepted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Init,
+    /// An event of this request id is not answered yet.
+    Invocation(String),
+    Idle,
 }
 
-/// One event, with what Lambda says about it.
+/// An event with Lambda's headers.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) request_id: String,
@@ -60,25 +58,37 @@ pub(super) struct Event {
 #[derive(Debug)]
 pub(super) struct RuntimeApi {
     pub(super) address: SocketAddr,
+    shared: Arc<Shared>,
     server: JoinHandle<io::Result<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    phase: Mutex<Phase>,
+    signals: mpsc::UnboundedSender<Signal>,
 }
 
 impl RuntimeApi {
     /// Serves on a free port until dropped.
-    pub(super) async fn start() -> io::Result<(Self, mpsc::Receiver<Signal>)> {
+    pub(super) async fn start() -> io::Result<(Self, mpsc::UnboundedReceiver<Signal>)> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let (sender, signals) = mpsc::channel(1);
+        let (sender, signals) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared { phase: Mutex::new(Phase::Init), signals: sender });
         let routes = Router::new()
             .route("/invocation/next", get(next))
             .route("/invocation/{request_id}/response", post(response))
             .route("/invocation/{request_id}/error", post(error))
             .route("/init/error", post(init_error))
             .layer(DefaultBodyLimit::max(LARGEST_ANSWER))
-            .with_state(sender);
+            .with_state(Arc::clone(&shared));
         let app = Router::new().nest("/2018-06-01/runtime", routes);
         let server = tokio::spawn(async move { axum::serve(listener, app).await });
-        Ok((Self { address, server }, signals))
+        Ok((Self { address, shared, server }, signals))
+    }
+
+    pub(super) fn set_phase(&self, phase: Phase) {
+        *self.shared.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
     }
 }
 
@@ -88,19 +98,11 @@ impl Drop for RuntimeApi {
     }
 }
 
-type Signals = State<mpsc::Sender<Signal>>;
-
-async fn next(State(signals): Signals) -> Response {
+async fn next(State(shared): State<Arc<Shared>>) -> Response {
     let (reply, event) = oneshot::channel();
-    let poll = Signal::Poll { at: Instant::now(), reply };
-    // Without an environment there is no process either: it is about to be killed.
-    if signals.send(poll).await.is_err() {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
-    }
-    match event.await {
-        Ok(event) => event.into_response(),
-        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
-    }
+    // Without an environment the process is about to be killed.
+    let _ = shared.signals.send(Signal::Poll { at: Instant::now(), reply });
+    event.await.map_or_else(|_| StatusCode::SERVICE_UNAVAILABLE.into_response(), Event::into_response)
 }
 
 impl IntoResponse for Event {
@@ -116,42 +118,46 @@ impl IntoResponse for Event {
     }
 }
 
-async fn response(State(signals): Signals, Path(request_id): Path<String>, body: Bytes) -> Response {
-    let at = Instant::now();
-    tell(&signals, |verdict| Signal::Answer { at, request_id, answer: Ok(body), verdict }).await
+async fn response(State(shared): State<Arc<Shared>>, Path(request_id): Path<String>, body: Bytes) -> Response {
+    shared.answer(request_id, Ok(body))
 }
 
-async fn error(State(signals): Signals, Path(request_id): Path<String>, headers: HeaderMap, body: Bytes) -> Response {
-    let at = Instant::now();
-    let answer = Err(InvocationError::reported(&body, error_type(&headers)));
-    tell(&signals, |verdict| Signal::Answer { at, request_id, answer, verdict }).await
+async fn error(
+    State(shared): State<Arc<Shared>>,
+    Path(request_id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    shared.answer(request_id, Err(reported(&headers, &body)))
 }
 
-async fn init_error(State(signals): Signals, headers: HeaderMap, body: Bytes) -> Response {
-    let error = InvocationError::reported(&body, error_type(&headers));
-    tell(&signals, |verdict| Signal::InitFailed { error, verdict }).await
+async fn init_error(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let error = reported(&headers, &body);
+    let refusal = (StatusCode::FORBIDDEN, "InvalidStateTransition", "State transition is not allowed");
+    shared.accept(&Phase::Init, Signal::InitFailed(error), refusal)
 }
 
-fn error_type(headers: &HeaderMap) -> Option<&str> {
-    headers.get("Lambda-Runtime-Function-Error-Type")?.to_str().ok()
+fn reported(headers: &HeaderMap, body: &[u8]) -> InvocationError {
+    let error_type = headers.get("Lambda-Runtime-Function-Error-Type").and_then(|value| value.to_str().ok());
+    InvocationError::reported(body, error_type)
 }
 
-/// Hands a signal to the environment and answers with its verdict.
-async fn tell(signals: &mpsc::Sender<Signal>, signal: impl FnOnce(oneshot::Sender<Verdict>) -> Signal) -> Response {
-    let (sender, verdict) = oneshot::channel();
-    if signals.send(signal(sender)).await.is_err() {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+impl Shared {
+    fn answer(&self, request_id: String, answer: Result<Bytes, InvocationError>) -> Response {
+        let signal = Signal::Answer { at: Instant::now(), answer };
+        let refusal = (StatusCode::BAD_REQUEST, "InvalidRequestID", "Invalid request ID");
+        self.accept(&Phase::Invocation(request_id), signal, refusal)
     }
-    let refused = |status: StatusCode, error_type: &str, message: &str| {
-        let body = json!({"errorType": error_type, "errorMessage": message});
-        (status, axum::Json(body)).into_response()
-    };
-    match verdict.await {
-        Ok(Verdict::Accepted) => (StatusCode::ACCEPTED, axum::Json(json!({"status": "OK"}))).into_response(),
-        Ok(Verdict::UnknownRequest) => refused(StatusCode::BAD_REQUEST, "InvalidRequestID", "Invalid request ID"),
-        Ok(Verdict::WrongState) => {
-            refused(StatusCode::FORBIDDEN, "InvalidStateTransition", "State transition is not allowed")
+
+    /// Accepts a signal in its phase once, and refuses it in any other phase.
+    fn accept(&self, phase: &Phase, signal: Signal, refusal: (StatusCode, &str, &str)) -> Response {
+        let mut now = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        if *now != *phase {
+            let (status, error_type, message) = refusal;
+            return (status, Json(json!({"errorType": error_type, "errorMessage": message}))).into_response();
         }
-        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        *now = Phase::Idle;
+        let _ = self.signals.send(signal);
+        (StatusCode::ACCEPTED, Json(json!({"status": "OK"}))).into_response()
     }
 }

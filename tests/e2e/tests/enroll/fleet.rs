@@ -1,4 +1,4 @@
-//! The account with its clusters and groups, and the person who enrols them with the real AWS CLI, kubectl and SAM CLI.
+//! An account with clusters and groups, and an operator with the real AWS CLI, kubectl and SAM CLI.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,36 +14,36 @@ use spillway_bed::lambda::Lambda;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::setup::{Setup, project_file};
 use spillway_bed::{Aws, Cluster, NodeOptions, TestNode, World, WorldOptions};
-use spillway_e2e::{fates, function, sample, the_one};
+use spillway_e2e::{assert_drained, function, sample, the_one};
 use tokio::process::Command;
 
 use crate::objects;
 
 pub(crate) const STACK: &str = "spillway";
 pub(crate) const FUNCTION: &str = "spillway-enroll";
-/// The clusters that are there from the beginning.
+/// Clusters from the beginning.
 pub(crate) const FIRST: [&str; 3] = ["red", "blue", "green"];
-/// Made next month, and with the oldest way to let roles in.
+/// A later cluster with the oldest authentication mode.
 pub(crate) const NEXT: &str = "old";
-/// Each group, and its cluster.
+/// Groups and their clusters.
 pub(crate) const GROUPS: [(&str, &str); 6] =
     [("red-a", "red"), ("red-b", "red"), ("blue-a", "blue"), ("blue-b", "blue"), ("green-a", "green"), ("old-a", NEXT)];
-/// EKS drains its nodes.
+/// A managed node group, which EKS drains.
 pub(crate) const MANAGED: &str = "red-managed";
-/// Its node stays when Spillway goes.
+/// A group whose node outlives Spillway.
 pub(crate) const STAYS: &str = "stays";
 
-/// The namespaces of the pods that are drained.
+/// Namespaces of the drained pods.
 const APPS: [&str; 3] = ["spot", "terminate", "handed-in"];
 
-/// Without which IAM lets the function complete no hook of a group.
+/// Tag of groups whose hooks IAM lets the function complete.
 pub(crate) const GROUP_TAG: &str = "drained-by=spillway";
 
 pub(crate) const FINE: i32 = 0;
 pub(crate) const NOT_FINE: i32 = 1;
 pub(crate) const NOT_LOOKED_AT: i32 = 2;
 
-/// The function of that name, which answers whoever invokes it.
+/// Deploys a function that answers synchronous invocations.
 async fn serve(world: &World, name: &'static str) -> Lambda {
     let lambda = function(world, name, &SETTINGS).await;
     let (side, served) = (world.aws_side(), lambda.clone());
@@ -51,7 +51,6 @@ async fn serve(world: &World, name: &'static str) -> Lambda {
     lambda
 }
 
-/// The account with its clusters, and the person who enrols them.
 pub(crate) struct Fleet {
     pub(crate) world: World,
     pub(crate) aws: Aws,
@@ -63,29 +62,29 @@ pub(crate) struct Fleet {
 
 const TEMPLATE: &str = include_str!("../../../../template.yaml");
 const ROLES: &str = include_str!("../../../../deploy/cloudformation/roles.yaml");
-/// The stack of the roles that an administrator makes.
+/// Stack of an administrator's roles.
 pub(crate) const STACK_OF_ROLES: &str = "spillway-roles";
-/// Named by CloudFormation, so that rights on names that begin with the stack's cover it.
+/// A name as CloudFormation makes it, covered by rights on names with the stack's prefix.
 const FUNCTION_WITH_ROLES: &str = "spillway-Drain-ABCDEFGHIJKL";
 const SETTINGS: [(&str, &str); 2] = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_HOOK_GROUP_TAG", GROUP_TAG)];
 
-/// What a run of the tool came to.
+/// Result of a run of the tool.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
-    pub(crate) said: Value,
+    pub(crate) report: Value,
     pub(crate) stderr: String,
 }
 
 impl Run {
     pub(crate) fn of(&self, cluster: &str) -> &Value {
-        let clusters = self.said["clusters"].as_array().unwrap_or_else(|| panic!("{self:#?}"));
+        let clusters = self.report["clusters"].as_array().unwrap_or_else(|| panic!("{self:#?}"));
         clusters.iter().find(|one| one["cluster"] == cluster).unwrap_or_else(|| panic!("no {cluster}: {self:#?}"))
     }
 
-    /// The steps that have that state, as `cluster what`.
+    /// Steps in a state, as `cluster what`.
     pub(crate) fn steps(&self, state: &str) -> Vec<String> {
-        let clusters = self.said["clusters"].as_array().into_iter().flatten();
+        let clusters = self.report["clusters"].as_array().into_iter().flatten();
         let steps = clusters.flat_map(|one| one["steps"].as_array().into_iter().flatten().map(move |step| (one, step)));
         let found = steps.filter(|(_, step)| step["state"] == state);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -111,10 +110,10 @@ impl Fleet {
 
         let lambda = serve(&world, FUNCTION).await;
 
-        let person = aws.credentials("spillway-enroller", "person").await.expect("the role is there");
-        let python = Setup::find().expect("it is set up").python;
+        let person = aws.credentials("spillway-enroller", "person").await.expect("the role exists");
+        let python = Setup::find().expect("the set-up").python;
         let [red, ..] = world.clusters() else { panic!("there are three clusters") };
-        let options = NodeOptions { group: Some(STAYS.to_owned()), ..NodeOptions::default() };
+        let options = NodeOptions::in_group(STAYS);
         let stays = red.add_node(options).await.expect("the node joins");
         aws.delete_stack(STACK).await.expect("the bed has it from its beginning");
         let fleet = Self { world, aws, lambda, person, python, stays };
@@ -132,7 +131,7 @@ impl Fleet {
         let arns = names.map(|name| self.role(name)).join(",");
         let outputs = BTreeMap::from([("RoleArns", arns.clone())]);
         let of_stack = BTreeMap::from([("StackName", STACK), ("HookGroupTag", GROUP_TAG)]);
-        self.aws.deploy_stack(STACK_OF_ROLES, ROLES, &outputs, &of_stack).await.expect("they are made");
+        self.aws.deploy_stack(STACK_OF_ROLES, ROLES, &outputs, &of_stack).await.expect("a stack");
         for node_events in ["true", "false"] {
             let parameters = [("RoleArns", arns.as_str()), ("NodeEvents", node_events)];
             self.deploy_function(FUNCTION_WITH_ROLES, &parameters).await;
@@ -150,18 +149,14 @@ impl Fleet {
             [("Hooks", "spillway"), ("HookGroupTag", GROUP_TAG)].iter().chain(parameters).copied().collect();
         // As `sam deploy` hands it to CloudFormation: with its code in S3.
         let packaged = TEMPLATE.replace("CodeUri: .", "CodeUri: s3://sam/spillway");
-        self.aws.deploy_stack(STACK, &packaged, &outputs, &parameters).await.expect("it is deployed");
+        self.aws.deploy_stack(STACK, &packaged, &outputs, &parameters).await.expect("a stack");
     }
 
     pub(crate) fn cluster(&self, name: &str) -> &Cluster {
-        self.world.clusters().iter().find(|one| one.cluster == name).expect("the world has it")
+        self.world.clusters().iter().find(|one| one.cluster == name).expect("the world has the cluster")
     }
 
-    /// A program as the person who enrols runs it, with a kubeconfig of another cluster around.
-    pub(crate) fn program(&self, name: &Path) -> Command {
-        self.program_of(&self.person, name)
-    }
-
+    /// A program with that person's credentials and another cluster's kubeconfig.
     fn program_of(&self, person: &Credentials, name: &Path) -> Command {
         let programs =
             [self.python.parent(), self.world.kubectl.parent()].map(|folder| folder.unwrap_or(Path::new("/")));
@@ -178,17 +173,17 @@ impl Fleet {
             .env("AWS_ACCESS_KEY_ID", &person.access_key_id)
             .env("AWS_SECRET_ACCESS_KEY", &person.secret_access_key)
             .env("AWS_SESSION_TOKEN", &person.session_token);
-        // Not STS: the token is a signed call to its own host.
+        // Without STS: a token is a signed call to STS' own host.
         for service in ["CLOUDFORMATION", "EKS", "AUTO_SCALING", "EC2", "LAMBDA", "S3", "SSM"] {
             command.env(format!("AWS_ENDPOINT_URL_{service}"), &self.world.aws);
         }
         command
     }
 
-    /// Runs the tool.
+    /// Runs `spillway enroll`.
     pub(crate) async fn enroll(&self, arguments: &[&str]) -> Run {
-        let tool = project_file("tools/spillway").expect("it is part of the product");
-        let mut command = self.program(&self.python);
+        let tool = project_file("tools/spillway").expect("the tool");
+        let mut command = self.program_of(&self.person, &self.python);
         let ran = command
             .arg(tool)
             .arg("enroll")
@@ -198,24 +193,24 @@ impl Fleet {
             .await
             .expect("there is a Python");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let said = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| json!(text(&ran.stdout)));
-        let run = Run { code: ran.status.code().unwrap_or(-1), said, stderr: text(&ran.stderr) };
+        let report = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| json!(text(&ran.stdout)));
+        let run = Run { code: ran.status.code().unwrap_or(-1), report, stderr: text(&ran.stderr) };
         println!("enroll {}: {run:#?}", arguments.join(" "));
         run
     }
 
     /// Runs a command of the AWS CLI as that role. Returns `true` if it succeeds.
     pub(crate) async fn runs(&self, role: &str, command: &str) -> bool {
-        let person = self.aws.credentials(role, "person").await.expect("the role is there");
+        let person = self.aws.credentials(role, "person").await.expect("the role exists");
         let mut aws = self.program_of(&person, &self.python.with_file_name("aws"));
         let ran = aws.args(command.split_whitespace().skip(1)).output().await.expect("there is an AWS CLI");
         println!("{command}: {ran:#?}");
         ran.status.success()
     }
 
-    /// `sam delete`, by whoever deploys.
+    /// Runs `sam delete` as the deployer.
     pub(crate) async fn sam_delete(&self) {
-        let deployer = self.aws.credentials("deployer", "person").await.expect("the role is there");
+        let deployer = self.aws.credentials("deployer", "person").await.expect("the role exists");
         let mut sam = self.program_of(&deployer, &self.python.with_file_name("sam"));
         sam.args(["delete", "--stack-name", STACK, "--no-prompts", "--region", &self.world.region]);
         let ran =
@@ -227,41 +222,41 @@ impl Fleet {
         );
     }
 
-    /// All that enrolling could change: objects of every kind, access entries, groups, the node that stays, and where the function
-    /// has written down that clusters are.
+    /// State that enrolling could change: objects of every kind, access entries, groups, the node that stays, and cached
+    /// endpoints.
     pub(crate) async fn snapshot(&self) -> Value {
-        let mut seen = json!({});
+        let mut snapshot = json!({});
         for cluster in self.world.clusters() {
             let entries = self.aws.access_entries(&cluster.cluster).await.expect("entries");
-            seen[&cluster.cluster] = json!([objects::of(cluster, &APPS).await, entries]);
+            snapshot[&cluster.cluster] = json!([objects::of(cluster, &APPS).await, entries]);
         }
         for group in GROUPS.map(|(group, _)| group).into_iter().chain([STAYS, MANAGED]) {
-            seen[group] = self.aws.group(group).await.expect("the group is there");
+            snapshot[group] = self.aws.group(group).await.expect("the group exists");
         }
-        let node = Api::<Node>::all(self.cluster("red").admin()).get(&self.stays.name).await.expect("it stays");
-        seen["node"] = json!([node.spec, node.labels(), node.annotations()]);
-        seen["parameters"] = self.left().await["parameters"].clone();
-        seen
+        let node = Api::<Node>::all(self.cluster("red").admin()).get(&self.stays.name).await.expect("the node stays");
+        snapshot["node"] = json!([node.spec, node.labels(), node.annotations()]);
+        snapshot["parameters"] = self.left().await["parameters"].clone();
+        snapshot
     }
 
     /// Resources of the account, without the list of the clusters' names, which is the stack's (docs/uninstall.md).
     async fn left(&self) -> Value {
-        let mut left = self.aws.left().await.expect("the account is there");
+        let mut left = self.aws.left().await.expect("the account answers");
         let parameters = left["parameters"].as_array_mut().expect("names");
         parameters.retain(|name| name != "/spillway/spillway/clusters/_names");
         left
     }
 
-    /// That, and all that a stack could leave in the account.
+    /// The snapshot, and all that a stack could leave in the account.
     pub(crate) async fn everything(&self) -> Value {
         json!([self.snapshot().await, self.left().await])
     }
 
-    /// A spot notice and a terminate notice in each cluster, each for a node with pods, and all drain.
+    /// Asserts that a spot notice and a terminate notice drain a node with pods in each cluster.
     pub(crate) async fn assert_drain(&self, clusters: &[(&str, &str)]) {
         let nodes = clusters.iter().flat_map(|(name, group)| {
-            let spot = NodeOptions { spot: true, ..NodeOptions::default() };
-            let in_group = NodeOptions { group: Some((*group).to_owned()), ..NodeOptions::default() };
+            let spot = NodeOptions::spot();
+            let in_group = NodeOptions::in_group(group);
             [(*name, APPS[0], spot), (*name, APPS[1], in_group)]
         });
         join_all(nodes.map(|(name, app, options)| self.assert_drains(name, app, options))).await;
@@ -279,26 +274,25 @@ impl Fleet {
             self.aws.terminate(&node.instance_id).await
         };
         let outcome = self.lambda.invoke(the_one(delivered.expect("AWS gives notice"))).await;
-        let receipt = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error:?} {outcome:#?}"));
-        assert_eq!((&receipt["ending"], fates(receipt)["clean"]), (&json!("drained"), 2), "{name} {app}: {outcome:#?}");
-        // Its two minutes are over.
-        self.aws.terminate_instance(&node.instance_id).await.expect("EC2 takes it");
+        assert_drained(&outcome, 2);
+        // The end of the notice's window.
+        self.aws.terminate_instance(&node.instance_id).await.expect("EC2 terminates");
     }
 
-    /// Somebody adds to aws-auth what the tool told.
+    /// Puts lines of the tool into aws-auth.
     pub(crate) async fn put_aws_auth(&self, lines: &str) {
         let maps = Api::<ConfigMap>::namespaced(self.cluster(NEXT).admin(), "kube-system");
         let map = json!({"metadata": {"name": "aws-auth"}, "data": {"mapRoles": lines}});
         let made = maps.get_opt("aws-auth").await.expect("the API server answers");
         if made.is_none() {
-            let map = serde_json::from_value(map).expect("it is a ConfigMap");
-            maps.create(&PostParams::default(), &map).await.expect("it is new");
+            let map = serde_json::from_value(map).expect("a ConfigMap");
+            maps.create(&PostParams::default(), &map).await.expect("the map is new");
         } else {
-            maps.patch("aws-auth", &PatchParams::default(), &Patch::Merge(map)).await.expect("it is changed");
+            maps.patch("aws-auth", &PatchParams::default(), &Patch::Merge(map)).await.expect("the map changes");
         }
     }
 
-    /// Whether the doctor finds that in a cluster, asked about all, and names the command that enrols it.
+    /// Returns `true` if the doctor of all clusters has such a finding in this one, with the command that enrolls the cluster.
     pub(crate) async fn doctor_finds(&self, cluster: &str, id: &str) -> bool {
         let report = self.lambda.invoke(&sample("doctor")).await.result.expect("the doctor answers");
         let checks = report["checks"].as_array().cloned().unwrap_or_default();

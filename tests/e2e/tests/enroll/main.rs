@@ -1,7 +1,7 @@
-//! Clusters that nobody has prepared, of each authentication mode, and the one command that enrols them: `tools/spillway enroll` with the
-//! real AWS CLI and kubectl, signed in through the clusters' own authenticators, under IAM.
+//! `tools/spillway enroll` on unprepared clusters of each authentication mode, with the real AWS CLI and kubectl, signed in through
+//! the clusters' authenticators, under IAM.
 //!
-//! It changes the clusters for everybody, so this is the only test of this world.
+//! The test changes whole clusters, so it is the only one of this program.
 
 mod fleet;
 mod objects;
@@ -11,13 +11,13 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::{Cluster, NodeOptions};
-use spillway_e2e::{sample, the_one};
+use spillway_e2e::{answer, notice, the_one};
 
 use fleet::{FINE, FIRST, Fleet, GROUP_TAG, MANAGED, NEXT, NOT_FINE, NOT_LOOKED_AT, STACK_OF_ROLES, STAYS};
 use objects::assert_same;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clusters_are_enrolled_by_one_command_drain_and_are_left_as_they_were() {
+async fn enrolled_clusters_drain_and_are_restored_by_remove() {
     let mut fleet = Fleet::set().await;
     let next = fleet.cluster(NEXT).clone();
     fleet.aws.hide_cluster(NEXT).await.expect("EKS had it");
@@ -27,12 +27,12 @@ async fn clusters_are_enrolled_by_one_command_drain_and_are_left_as_they_were() 
     fleet.deploy().await;
     let before = fleet.snapshot().await;
 
-    three_clusters(&fleet).await;
-    a_fourth_is_found_by_the_doctor(&fleet, &next).await;
+    first_clusters_are_enrolled(&fleet).await;
+    later_cluster_is_found_by_the_doctor(&fleet, &next).await;
     fleet.assert_drain(&[("red", "red-a"), ("blue", "blue-a"), ("green", "green-a"), (NEXT, "old-a")]).await;
-    what_is_out_of_date_is_put_right(&fleet).await;
-    a_mistyped_name_is_answered_with_the_clusters(&fleet).await;
-    all_is_taken_away(&fleet, &before).await;
+    outdated_objects_are_updated(&fleet).await;
+    mistyped_name_lists_the_clusters(&fleet).await;
+    remove_restores_the_clusters(&fleet, &before).await;
     fleet.sam_delete().await;
     assert_same(&fleet.everything().await, &nothing);
 }
@@ -44,19 +44,18 @@ async fn stack_with_handed_in_roles_drains_and_leaves_them(fleet: &mut Fleet) {
     let before = fleet.snapshot().await;
     let run = fleet.enroll(&["--cluster", "red", "--groups"]).await;
     assert_eq!(run.code, FINE, "{run:#?}");
-    let options = NodeOptions { group: Some("red-a".to_owned()), ..NodeOptions::default() };
-    fleet.assert_drains("red", "handed-in", options).await;
+    fleet.assert_drains("red", "handed-in", NodeOptions::in_group("red-a")).await;
     let removed = fleet.enroll(&["--cluster", "red", "--groups", "--remove"]).await;
     assert_eq!(removed.code, FINE, "{removed:#?}");
     assert_same(&fleet.snapshot().await, &before);
     fleet.sam_delete().await;
-    let left = fleet.aws.left().await.expect("the account is there");
+    let left = fleet.aws.left().await.expect("the account answers");
     assert!(left["roles"].to_string().contains("spillway-roles-SchedulesRole"), "{left:#}");
-    fleet.aws.delete_stack(STACK_OF_ROLES).await.expect("it was there");
+    fleet.aws.delete_stack(STACK_OF_ROLES).await.expect("the stack existed");
     fleet.lambda = function;
 }
 
-async fn three_clusters(fleet: &Fleet) {
+async fn first_clusters_are_enrolled(fleet: &Fleet) {
     let first = fleet.enroll(&["--all", "--groups"]).await;
     assert_eq!(first.code, FINE, "{first:#?}");
     for cluster in FIRST {
@@ -69,19 +68,19 @@ async fn three_clusters(fleet: &Fleet) {
         assert!(verdict.starts_with("ok") || verdict.starts_with("warn"), "{first:#?}");
     }
     assert_eq!(first.of("red")["groups_with_hook"], json!(["red-a", "red-b", STAYS]));
-    let managed = fleet.aws.group(MANAGED).await.expect("the group is there");
+    let managed = fleet.aws.group(MANAGED).await.expect("the group exists");
     assert_eq!(managed["hooks"], json!([]), "EKS drains its nodes");
 }
 
-async fn a_fourth_is_found_by_the_doctor(fleet: &Fleet, next: &Cluster) {
+async fn later_cluster_is_found_by_the_doctor(fleet: &Fleet, next: &Cluster) {
     let ca = std::fs::read(&next.ca).expect("its authority");
     let ca = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, ca);
     fleet.aws.put_cluster(NEXT, &next.api_server, &ca, Some("CONFIG_MAP")).await.expect("EKS has it");
-    assert!(fleet.doctor_finds(NEXT, "not-in-group").await || fleet.doctor_finds(NEXT, "no-access-entry").await);
+    assert!(fleet.doctor_finds(NEXT, "no-access-entry").await);
 
     let before = fleet.snapshot().await;
     let plan = fleet.enroll(&["--cluster", NEXT, "--groups", "--plan"]).await;
-    // The line in aws-auth is somebody's own to write, and no hook waits for a function that cannot drain there.
+    // An administrator writes aws-auth, and a hook follows when the function can drain.
     assert_eq!(plan.code, NOT_FINE);
     let (tag, hook) =
         (format!("{NEXT} tag {GROUP_TAG} of group old-a"), format!("{NEXT} hook spillway of group old-a"));
@@ -93,24 +92,24 @@ async fn a_fourth_is_found_by_the_doctor(fleet: &Fleet, next: &Cluster) {
     fleet.put_aws_auth(commands[1].as_str().expect("the line")).await;
     let run = fleet.enroll(&["--all", "--groups"]).await;
     assert_eq!(run.code, FINE, "{run:#?}");
-    // A second run changes nothing in the others.
+    // A second run changes nothing in the other clusters.
     let mut done = plan.steps("to do");
     done.extend([tag, hook]);
     assert_eq!(run.steps("done"), done);
     assert!(!fleet.doctor_finds(NEXT, "not-in-group").await && !fleet.doctor_finds(NEXT, "no-access-entry").await);
 }
 
-/// Objects of an older version are put right. An entry that has lost its group is left to an administrator. What somebody has put in
-/// is not ours.
-async fn what_is_out_of_date_is_put_right(fleet: &Fleet) {
+/// Objects of an older version are updated. An access entry without its group, and a change of another field manager, are left to
+/// an administrator.
+async fn outdated_objects_are_updated(fleet: &Fleet) {
     let entries = fleet.aws.access_entries("red").await.expect("entries");
     let principal = entries[0]["principalArn"].as_str().expect("a role");
     let empty =
         format!("aws eks update-access-entry --cluster-name red --kubernetes-groups [] --principal-arn {principal}");
-    assert!(!fleet.runs("spillway-enroller", &empty).await, "IAM could not say into which groups");
+    assert!(!fleet.runs("spillway-enroller", &empty).await, "IAM has no condition on groups");
     assert!(fleet.runs("administrator", &empty).await);
     let roles = Api::<ClusterRole>::all(fleet.cluster("red").admin());
-    let role = roles.get("spillway").await.expect("it is there");
+    let role = roles.get("spillway").await.expect("the role exists");
     let (wanted, less) = (json!(role.rules), json!([role.rules.as_ref().expect("rules")[0]]));
     let applied = PatchParams::apply("spillway-enroll").force();
     let of_rules = |rules: &Value| {
@@ -127,50 +126,47 @@ async fn what_is_out_of_date_is_put_right(fleet: &Fleet) {
     assert!(fleet.runs("administrator", entry["commands"][0].as_str().expect("a command")).await);
     let run = fleet.enroll(&["--cluster", "red", "--with", "flow-control.yaml"]).await;
     assert_eq!(run.code, FINE, "{run:#?}");
-    assert_eq!(json!(roles.get("spillway").await.expect("it is there").rules), wanted);
+    assert_eq!(json!(roles.get("spillway").await.expect("the role exists").rules), wanted);
 
-    let somebody = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
-    roles.patch("spillway", &somebody, &Patch::Merge(json!({"rules": less}))).await.expect("it is changed");
-    // What a cluster has of deploy/optional/ is kept up to date without being named again.
+    let by_hand = PatchParams { field_manager: Some("hand-edited".to_owned()), ..PatchParams::default() };
+    roles.patch("spillway", &by_hand, &Patch::Merge(json!({"rules": less}))).await.expect("the role changes");
+    // Objects of deploy/optional/ are kept up to date without their names.
     let run = fleet.enroll(&["--cluster", "red", "--plan"]).await;
     assert_eq!((run.code, run.steps("told")), (NOT_FINE, vec!["red ClusterRole spillway".to_owned()]), "{run:#?}");
-    assert!(run.of("red")["steps"].to_string().contains("somebody"), "{run:#?}");
+    assert!(run.of("red")["steps"].to_string().contains("hand-edited"), "{run:#?}");
     assert!(run.steps("there").contains(&"red FlowSchema spillway".to_owned()), "{run:#?}");
-    // Back as it was, and ours again.
-    roles.patch("spillway", &applied, &Patch::Apply(of_rules(&wanted))).await.expect("it is as it was");
+    // Back to the first state.
+    roles.patch("spillway", &applied, &Patch::Apply(of_rules(&wanted))).await.expect("the role changes");
 }
 
-async fn a_mistyped_name_is_answered_with_the_clusters(fleet: &Fleet) {
+async fn mistyped_name_lists_the_clusters(fleet: &Fleet) {
     let unknown = fleet.enroll(&["--cluster", "red", "rde"]).await;
     assert_eq!(unknown.code, NOT_LOOKED_AT);
-    let why = "no EKS cluster rde in us-east-1; there are: blue, green, old, red";
-    assert!(unknown.stderr.contains(why), "{unknown:#?}");
+    let error = "no EKS cluster rde in us-east-1; there are: blue, green, old, red";
+    assert!(unknown.stderr.contains(error), "{unknown:#?}");
 }
 
-async fn all_is_taken_away(fleet: &Fleet, before: &Value) {
-    // A node whose instance stays, and one that drains.
-    let mut rebalance = sample("rebalance-recommendation");
-    rebalance["detail"]["instance-id"] = json!(fleet.stays.instance_id);
-    rebalance["time"] = json!(jiff::Timestamp::now().to_string());
+async fn remove_restores_the_clusters(fleet: &Fleet, before: &Value) {
+    // A node that stays, and a node that drains.
+    let rebalance = notice("rebalance-recommendation", &fleet.stays.instance_id);
     let notice = the_one(fleet.aws.send_notice(&rebalance).await.expect("the bus takes it"));
     let cordoned = fleet.lambda.invoke(notice).await;
-    assert_eq!(cordoned.result.as_ref().expect("it is cordoned")["ending"], "done", "{cordoned:#?}");
-    let options = NodeOptions { group: Some("red-b".to_owned()), ..NodeOptions::default() };
-    let goes = fleet.cluster("red").add_node(options).await.expect("the node joins");
+    assert_eq!(answer(&cordoned)["ending"], "done", "{cordoned:#?}");
+    let goes = fleet.cluster("red").add_node(NodeOptions::in_group("red-b")).await.expect("the node joins");
     let notice = the_one(fleet.aws.terminate(&goes.instance_id).await.expect("Auto Scaling terminates"));
 
     let waits = fleet.enroll(&["--all", "--remove"]).await;
     assert_eq!(waits.code, NOT_FINE);
-    let told = waits.steps("told");
+    let left = waits.steps("told");
     for what in
         ["red hook spillway of group red-b", "red ClusterRole spillway", "red access entry", "old line in aws-auth"]
     {
-        assert!(told.contains(&what.to_owned()), "{what}: {waits:#?}");
+        assert!(left.contains(&what.to_owned()), "{what}: {waits:#?}");
     }
     assert!(waits.steps("done").contains(&format!("red node {}", fleet.stays.name)), "{waits:#?}");
-    // The drain still has its rights.
+    // The drain has its rights until its hook is gone.
     let drained = fleet.lambda.invoke(notice).await;
-    assert_eq!(drained.result.as_ref().expect("it drains")["ending"], "drained", "{drained:#?}");
+    assert_eq!(answer(&drained)["ending"], "drained", "{drained:#?}");
 
     fleet.put_aws_auth("").await;
     let removed = fleet.enroll(&["--all", "--remove"]).await;

@@ -1,4 +1,4 @@
-//! All objects of a cluster, whatever their kind: what enrolling leaves behind is found wherever it is.
+//! All objects of a cluster, of every kind.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Map, Value, json};
 use spillway_bed::Cluster;
 
-/// What comes and goes by itself. Nodes go with their instances; the one that stays is compared apart.
-const OF_ITSELF: [&str; 3] = ["Event", "Lease", "Node"];
+/// Kinds that change without enrolling. The node that stays is compared apart.
+const IGNORED: [&str; 3] = ["Event", "Lease", "Node"];
 
-/// Labels, annotations and content by kind, namespace and name, but for these namespaces.
+/// Labels, annotations and content by kind, namespace and name, without some namespaces.
 pub(crate) async fn of(cluster: &Cluster, but: &[&str]) -> BTreeMap<String, Value> {
     let client = cluster.admin();
-    let discovered = Discovery::new(client.clone()).run_aggregated().await.expect("the API server says what it has");
+    let discovered = Discovery::new(client.clone()).run_aggregated().await.expect("the API server lists its kinds");
     let kinds = discovered.groups().flat_map(ApiGroup::recommended_resources);
-    let kinds = kinds.filter(|(kind, can)| can.supports_operation(verbs::LIST) && !OF_ITSELF.contains(&&*kind.kind));
+    let kinds = kinds.filter(|(kind, can)| can.supports_operation(verbs::LIST) && !IGNORED.contains(&&*kind.kind));
     let lists = join_all(kinds.map(|(kind, _)| {
         let api = Api::<DynamicObject>::all_with(client.clone(), &kind);
-        async move { (kind.kind, api.list(&ListParams::default()).await.expect("an administrator may list it")) }
+        async move { (kind.kind, api.list(&ListParams::default()).await.expect("a list")) }
     }));
     let objects = lists.await.into_iter().flat_map(|(kind, list)| list.into_iter().map(move |one| (kind.clone(), one)));
     let objects = objects.filter(|(kind, one)| {
@@ -34,7 +34,7 @@ pub(crate) async fn of(cluster: &Cluster, but: &[&str]) -> BTreeMap<String, Valu
         .collect()
 }
 
-/// Without what the server writes at each change.
+/// Content without the server's fields.
 fn content(one: &DynamicObject) -> Value {
     let mut data = one.data.clone();
     if let Some(members) = data.as_object_mut() {
@@ -43,7 +43,7 @@ fn content(one: &DynamicObject) -> Value {
     json!([one.labels(), one.annotations(), data])
 }
 
-/// Fails with what is not as it was, each by its place.
+/// Fails with all differences and their places.
 pub(crate) fn assert_same(now: &Value, before: &Value) {
     let mut differ = Vec::new();
     compare("", now, before, &mut differ);

@@ -1,5 +1,5 @@
-//! What is told on the event bus: that a drain has begun, once its first evictions are answered, and its receipt, last of
-//! all. None of it is worth anything to the drain.
+//! Events on the bus: the begin of a drain, after the answers to its first evictions, and its receipt, last of all. Neither
+//! delays the drain.
 //!
 //! Reason: whole way, connection.
 
@@ -8,90 +8,71 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use spillway_bed::audit::Request;
 use spillway_bed::aws::Hook;
-use spillway_bed::lambda::Outcome;
 use spillway_bed::pods::{self, PodShape};
-use spillway_e2e::{Stage, receipt};
+use spillway_e2e::{Stage, assert_drained, receipt};
 
-const SPOT: Duration = Duration::from_secs(120);
 const BEGUN: &str = "Spillway Drain Begun";
 const RECEIPT: &str = "Spillway Receipt";
 
-async fn drained(stage: &Stage) -> Outcome {
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
-    assert_eq!(receipt(&outcome)["ending"], "drained", "{outcome:#?}");
-    outcome
-}
-
-/// What has been told so far: how many drains have begun, and how each ended.
-async fn told(stage: &Stage) -> (usize, Vec<Value>) {
-    let endings = stage.told(RECEIPT).await.into_iter().map(|mut receipt| receipt["ending"].take());
-    (stage.told(BEGUN).await.len(), endings.collect())
-}
-
-fn is_eviction(request: &Request) -> bool {
-    request.subresource == "eviction"
-}
-
 #[tokio::test]
-async fn the_receipt_is_told_last_of_all_and_is_the_one_in_the_log_with_the_nodes_labels() {
-    let stage = Stage::set_in_group("told-receipt", Hook::terminate("spillway")).await;
+async fn receipt_is_published_last_with_the_nodes_labels() {
+    let stage = Stage::set_in_group("published-receipt", Hook::terminate("spillway")).await;
     stage.deploy("web", 2, PodShape::default()).await;
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
-    let [mut told]: [Value; 1] = stage.told(RECEIPT).await.try_into().expect("it is told once");
-    let labels = told.as_object_mut().and_then(|told| told.remove("node_labels")).expect("it has the labels");
+    let [mut published]: [Value; 1] = stage.published(RECEIPT).await.try_into().expect("one receipt");
+    let labels = published.as_object_mut().and_then(|receipt| receipt.remove("node_labels")).expect("labels");
     assert_eq!(labels["stage"], stage.name);
-    assert_eq!(told, receipt(&outcome));
-    let whose = [&told["account"], &told["region"], &told["zone"], &told["auto_scaling_group"]];
+    assert_eq!(published, receipt(&outcome));
+    let place = ["account", "region", "zone", "auto_scaling_group"].map(|field| published[field].clone());
     let world = stage.world;
-    assert_eq!(whose, [&json!(world.account), &json!(world.region), &json!(stage.node.zone), &json!(stage.name)]);
-    assert!(told["instance_type"].is_string(), "{told:#}");
+    assert_eq!(json!(place), json!([world.account, world.region, stage.node.zone, stage.name]));
+    assert!(published["instance_type"].is_string(), "{published:#}");
     let calls = stage.aws_calls().await;
     let completed = calls.iter().position(|call| call == "autoscaling:CompleteLifecycleAction");
     let last = calls.iter().rposition(|call| call == "events:PutEvents");
     assert!(completed.is_some() && completed < last && last == Some(calls.len() - 1), "{calls:?}");
 }
 
-/// The requests of a drain to the API server up to the last eviction, by their names, without the events that it posts: those go
-/// after the evictions that they are about.
-async fn asked_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) -> (Stage, Vec<String>) {
+/// A drain's requests to the API server up to the last eviction, sorted by name, without the Kubernetes events, which follow the
+/// evictions that they are about.
+async fn requests_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) -> (Stage, Vec<String>) {
     let mut stage = Stage::set(name).await.with_settings(settings).await;
-    stage.deploy("web", 12, PodShape::default().exits_after(Duration::from_secs(1))).await;
-    // It is evicted when the others have gone. Critical pods may only live in kube-system.
+    stage.deploy_quick("web", 12).await;
+    // Evicted after the others. Critical pods may only live in kube-system.
     let dns = PodShape::default().exits_after(Duration::from_secs(1)).on_node(&stage.node.name);
-    let dns = dns.priority_class("system-cluster-critical");
-    let (client, app) = (stage.world.admin(), format!("{name}-dns"));
-    pods::run_deployment(&client, "kube-system", &app, 1, &dns).await.expect("it runs");
+    let (dns, app) = (dns.priority_class("system-cluster-critical"), format!("{name}-dns"));
+    pods::run_deployment(&stage.client(), "kube-system", &app, 1, &dns).await.expect("its pod runs");
 
-    drained(&stage).await;
+    assert_drained(&stage.drain().await, 13);
 
-    let requests = stage.audit.requests().expect("the audit log");
-    let last = requests.iter().rposition(is_eviction).expect("evictions");
-    let asked = requests[..=last].iter().filter(|request| request.resource != "events");
-    let asked = asked.map(|request| format!("{} {} {}", request.verb, request.resource, request.subresource));
-    let mut asked: Vec<String> = asked.collect();
-    // With which of several that are sent side by side the API server begins is chance.
-    asked.sort();
-    // A watch may end and be made again: the API server ends one whose reader does not keep up with a burst of changes.
-    asked.dedup_by(|one, other| one == other && one.starts_with("watch"));
-    (stage, asked)
+    let requests = stage.requests();
+    let last = requests.iter().rposition(Request::is_eviction).expect("evictions");
+    let made = requests[..=last].iter().filter(|request| request.resource != "events");
+    let made = made.map(|request| format!("{} {} {}", request.verb, request.resource, request.subresource));
+    let mut made: Vec<String> = made.collect();
+    made.sort();
+    // The API server ends a watch whose reader does not keep up with a burst of changes, and the watch is made again.
+    made.dedup_by(|one, other| one == other && one.starts_with("watch"));
+    (stage, made)
 }
 
 #[tokio::test]
-async fn with_node_events_no_more_and_nothing_else_is_asked_up_to_the_last_eviction_than_without() {
-    let told_to_nodes = [("SPILLWAY_NODE_EVENTS", "true")];
-    let nothing = [("SPILLWAY_NODE_EVENTS", "false")];
+async fn node_events_add_no_request_before_the_last_eviction() {
+    let settings = ["true", "false"].map(|value| [("SPILLWAY_NODE_EVENTS", value)]);
 
-    let ((mut loud, with_everything), (mut quiet, with_nothing)) = tokio::join!(
-        asked_up_to_the_last_eviction("speed-loud", &told_to_nodes),
-        asked_up_to_the_last_eviction("speed-quiet", &nothing)
+    let ((mut with, made_with), (mut without, made_without)) = tokio::join!(
+        requests_up_to_the_last_eviction("speed-with", &settings[0]),
+        requests_up_to_the_last_eviction("speed-without", &settings[1])
     );
 
-    assert_eq!(with_everything, with_nothing);
-    let evictions = with_nothing.iter().filter(|asked| *asked == "create pods eviction").count();
-    assert_eq!((evictions, with_nothing.len()), (13, 13 + 3), "a claim, a list and a watch beside: {with_nothing:#?}");
-    let posted = |stage: &mut Stage| stage.requests().iter().filter(|asked| asked.starts_with("create events")).count();
-    assert!(posted(&mut loud) > 0 && posted(&mut quiet) == 0, "{:#?}", loud.requests());
-    assert_eq!((told(&loud).await, told(&quiet).await), ((1, vec![json!("drained")]), (1, vec![json!("drained")])));
+    assert_eq!(made_with, made_without);
+    let evictions = made_without.iter().filter(|made| *made == "create pods eviction").count();
+    assert_eq!((evictions, made_without.len()), (13, 13 + 3), "a claim, a list and a watch beside: {made_without:#?}");
+    let posted = |stage: &mut Stage| stage.requests().iter().filter(|made| made.resource == "events").count();
+    assert!(posted(&mut with) > 0 && posted(&mut without) == 0, "{:#?}", with.request_lines());
+    for stage in [&with, &without] {
+        assert_eq!((stage.published(BEGUN).await.len(), stage.published(RECEIPT).await.len()), (1, 1));
+    }
 }

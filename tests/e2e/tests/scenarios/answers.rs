@@ -1,18 +1,14 @@
-//! Each answer to an eviction has its own consequence, and its own name in the receipt.
+//! Answers to an eviction: each has its own consequence, and its own name in the receipt.
 //!
 //! Reason: connection.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::Value;
 use spillway_bed::gateway::{Answer, Fault, Rule, Which};
-use spillway_bed::pods::PodShape;
-use spillway_e2e::{Stage, fates};
+use spillway_e2e::{Stage, answer, assert_drained};
 
-const SPOT: Duration = Duration::from_secs(120);
-
-/// How often each answer was given, for all pods together.
+/// Counts of answers for all pods together.
 fn answers(receipt: &Value) -> BTreeMap<String, u64> {
     let mut sum = BTreeMap::new();
     for pod in receipt["pods"].as_array().into_iter().flatten() {
@@ -24,10 +20,10 @@ fn answers(receipt: &Value) -> BTreeMap<String, u64> {
 }
 
 #[tokio::test]
-async fn whatever_is_answered_the_pods_leave_and_the_receipt_counts_it_by_name() {
+async fn each_answer_to_an_eviction_is_counted_by_name() {
     let stage = Stage::set("names").await;
-    // The answer is counted only if it comes before the last pod's end.
-    stage.deploy("web", 8, PodShape::default().exits_after(Duration::from_secs(1))).await;
+    // An answer counts only before the last pod's end.
+    stage.deploy_quick("web", 8).await;
     let gateway = stage.through_gateway().await;
     let faults = [
         Fault::Answer(Answer::throttled(Some(1))),
@@ -42,10 +38,9 @@ async fn whatever_is_answered_the_pods_leave_and_the_receipt_counts_it_by_name()
         gateway.rules().add(Rule::new("create pods/eviction", Which::Nth(n + 1), fault));
     }
 
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+    let outcome = stage.drain().await;
 
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!(fates(answer)["clean"], 8, "{answer:#}");
+    assert_drained(&outcome, 8);
     let expected = [
         ("evicted", 8),
         ("forbidden", 1),
@@ -56,5 +51,5 @@ async fn whatever_is_answered_the_pods_leave_and_the_receipt_counts_it_by_name()
         ("throttled", 1),
         ("unauthorized", 1),
     ];
-    assert_eq!(answers(answer), expected.map(|(name, times)| (name.to_owned(), times)).into(), "{answer:#}");
+    assert_eq!(answers(answer(&outcome)), expected.map(|(name, times)| (name.to_owned(), times)).into());
 }

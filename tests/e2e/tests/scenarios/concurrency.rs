@@ -1,4 +1,4 @@
-//! An account with ten concurrent executions: waits of a spot notice and of continuations beside ten blocked hooks.
+//! An account with ten concurrent executions: a spot notice and continuations beside ten blocked hooks.
 //!
 //! Reason: process.
 
@@ -13,16 +13,14 @@ use spillway_bed::aws::Hook;
 use spillway_bed::lambda::{Delivery, Lambda, LambdaOptions};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, TestNode};
-use spillway_e2e::{ended, the_one, world};
+use spillway_e2e::{SPOT, ended, the_one, world};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 const NAME: &str = "ten-executions";
 const EXECUTIONS: usize = 10;
-/// On Lambda 15 minutes. The drain keeps five seconds of it back.
+/// 15 minutes on Lambda. The drain keeps five seconds back.
 const INVOCATION: Duration = Duration::from_secs(20);
-/// Drains that have continued when the budget goes: each of them once.
-const CONTINUED: usize = EXECUTIONS;
 
 async fn deliver(event: Value, lambda: Lambda) -> Delivery {
     lambda.invoke_async(event).await.expect("the queue works")
@@ -37,21 +35,17 @@ async fn spot_notice_waits_behind_ten_blocked_hooks() {
     aws.put_group(NAME, &[hook]).await.expect("the group is new");
     pods::create_namespace(&client, NAME).await.expect("the namespace is new");
     let blocked = (0..EXECUTIONS).map(async |number| {
-        let options = NodeOptions { group: Some(NAME.to_owned()), ..NodeOptions::default() };
-        let node = world.add_node(options).await.expect("the node joins");
+        let node = world.add_node(NodeOptions::in_group(NAME)).await.expect("the node joins");
         let shape = PodShape::default().on_node(&node.name);
         pods::run_deployment(&client, NAME, &format!("db-{number}"), 1, &shape).await.expect("its pod runs");
         node
     });
     let blocked: Vec<TestNode> = join_all(blocked).await;
-    let spot = NodeOptions { spot: true, ..NodeOptions::default() };
-    let spot = world.add_node(spot).await.expect("the node joins").instance_id;
+    let spot = world.add_node(NodeOptions::spot()).await.expect("the node joins").instance_id;
     let budget =
         json!({"metadata": {"namespace": NAME, "name": "none"}, "spec": {"maxUnavailable": 0, "selector": {}}});
-    let budget: PodDisruptionBudget = serde_json::from_value(budget).expect("it is a budget");
-    pods::create(&client, &budget).await.expect("it is created");
-    let all = i32::try_from(EXECUTIONS).expect("a few");
-    pods::until_budget_sees(&client, NAME, "none", all).await.expect("it counts");
+    let budget: PodDisruptionBudget = serde_json::from_value(budget).expect("a budget");
+    pods::create_budget(&client, &budget, EXECUTIONS).await.expect("the budget counts its pods");
     let budgets = Api::<PodDisruptionBudget>::namespaced(client.clone(), NAME);
     let lambda = LambdaOptions {
         function_name: NAME.to_owned(),
@@ -60,7 +54,7 @@ async fn spot_notice_waits_behind_ten_blocked_hooks() {
         wait_factor: 1.0,
         ..LambdaOptions::default()
     };
-    let lambda = Lambda::start(world, lambda).await.expect("it is deployed");
+    let lambda = Lambda::start(world, lambda).await.expect("a function");
 
     let began = Instant::now();
     let mut drains = JoinSet::new();
@@ -68,7 +62,7 @@ async fn spot_notice_waits_behind_ten_blocked_hooks() {
         let event = the_one(aws.terminate(&node.instance_id).await.expect("Auto Scaling terminates"));
         drains.spawn(deliver(event, lambda.clone()));
     }
-    let event = the_one(world.aws_side().interrupt(&spot, Duration::from_mins(2)).await.expect("EC2 interrupts"));
+    let event = the_one(aws.interrupt(&spot, SPOT).await.expect("EC2 interrupts"));
     let spot = tokio::spawn(deliver(event, lambda.clone()));
     let mut continuation = Box::pin(aws.wait_for_delivery(lambda.access_key_id()));
     let (mut continued, mut drained, mut longest) = (0, 0, Duration::ZERO);
@@ -85,9 +79,10 @@ async fn spot_notice_waits_behind_ten_blocked_hooks() {
                     "drained" => drained += 1,
                     "continued" => {
                         continued += 1;
-                        if continued == CONTINUED {
+                        // Each drain has continued once.
+                        if continued == EXECUTIONS {
                             println!("the executions were held for {:?}", began.elapsed());
-                            budgets.delete("none", &DeleteParams::default()).await.expect("it is deleted");
+                            budgets.delete("none", &DeleteParams::default()).await.expect("the budget existed");
                         }
                     }
                     _ => panic!("{delivery:#?}"),
@@ -101,7 +96,7 @@ async fn spot_notice_waits_behind_ten_blocked_hooks() {
     assert_eq!(ended(&spot.last).0, "drained", "{spot:#?}");
     assert!(!spot.waits.is_empty(), "{spot:#?}");
     for node in &blocked {
-        let action = &aws.instance(&node.instance_id).await.expect("it is known").actions[0];
+        let action = &aws.instance(&node.instance_id).await.expect("the instance is known").actions[0];
         assert_eq!(action.result.as_deref(), Some("CONTINUE"), "{action:?}");
     }
 }

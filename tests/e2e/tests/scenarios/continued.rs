@@ -1,4 +1,4 @@
-//! Drains that outlast their invocation: the function invokes itself with what is left.
+//! Drains that outlast an invocation: the function invokes itself for the rest.
 //!
 //! Reason: process.
 
@@ -8,65 +8,39 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
-use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Hook;
-use spillway_bed::lambda::Outcome;
 use spillway_bed::pods::PodShape;
-use spillway_e2e::{Stage, receipt};
-
-/// A pod that is still shutting down at the end of every invocation, unless the test ends it.
-pub(crate) async fn deploy_slow_pod(stage: &Stage) {
-    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_mins(10)).grace(600)).await;
-}
-
-/// Ends the pods of the deployment `slow`, however long they would take.
-pub(crate) async fn end_slow_pod(stage: &Stage) {
-    let slow = ListParams::default().labels("app=slow").fields(&format!("spec.nodeName={}", stage.node.name));
-    let pods: Api<Pod> = Api::namespaced(stage.world.admin(), &stage.name);
-    pods.delete_collection(&DeleteParams::default().grace_period(0), &slow).await.expect("it ends");
-}
-
-/// Waits until the claim has passed from the first invocation to the next, and so many go on with it: each watches the
-/// pod that shuts down, as the first did.
-async fn until_taken_over(audit: &mut AuditLog, going_on: usize) {
-    let claims = audit.wait_until("the claim to be taken over", Duration::from_secs(60), |requests| {
-        let of = |verb: &str, resource: &str| {
-            requests.iter().filter(|r| r.verb == verb && r.resource == resource && r.code == Some(200)).count()
-        };
-        of("patch", "nodes") == 2 && of("watch", "pods") > going_on
-    });
-    claims.await.unwrap_or_else(|error| panic!("{error}"));
-}
-
-fn ending(outcome: &Outcome) -> String {
-    receipt(outcome)["ending"].as_str().unwrap_or_default().to_owned()
-}
-
-/// What Auto Scaling was told in the end, and how often it was told anything.
-async fn told(stage: &Stage) -> (Option<String>, usize) {
-    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
-    let completions = stage.aws_calls().await.into_iter().filter(|call| call.ends_with("CompleteLifecycleAction"));
-    (instance.actions[0].result.clone(), completions.count())
-}
+use spillway_e2e::{Stage, ended, receipt};
 
 #[tokio::test]
-async fn a_continuation_that_is_killed_is_gone_on_with_by_lambdas_retry() {
+async fn killed_continuation_is_retried_and_completes_the_hook() {
     let stage = Stage::set_in_group("killed-later", Hook::terminate("spillway")).await;
-    let mut stage = stage.with_invocations_of(Duration::from_mins(1)).await;
-    deploy_slow_pod(&stage).await;
+    let stage = stage.with_invocations_of(Duration::from_mins(1)).await;
+    // The pod outlasts every invocation, until the test ends it.
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_mins(10)).grace(600)).await;
     let first = stage.lambda.invoke(stage.terminate().await).await;
-    assert_eq!((ending(&first), &receipt(&first)["hook"]["state"]), ("continued".to_owned(), &json!("held")));
+    assert_eq!((&*ended(&first).0, &receipt(&first)["hook"]["state"]), ("continued", &json!("held")));
     let (lambda, continuation) = (stage.lambda.clone(), stage.continuation().await);
     let delivery = tokio::spawn(async move { lambda.invoke_async(continuation).await });
-    until_taken_over(&mut stage.audit, 1).await;
+    // The continuation has taken over the claim, and watches the pod as the first invocation did.
+    let taken_over = |verb: &'static str, resource: &'static str, more_than: usize| {
+        move |made: &[spillway_bed::audit::Request]| {
+            made.iter().filter(|r| r.verb == verb && r.resource == resource && r.code == Some(200)).count() > more_than
+        }
+    };
+    stage.until_requests("a second claim", taken_over("patch", "nodes", 1)).await;
+    stage.until_requests("a second watch", taken_over("watch", "pods", 1)).await;
     stage.lambda.kill();
-    end_slow_pod(&stage).await;
+    let slow = ListParams::default().labels("app=slow").fields(&format!("spec.nodeName={}", stage.node.name));
+    let pods: Api<Pod> = Api::namespaced(stage.client(), &stage.name);
+    pods.delete_collection(&DeleteParams::default().grace_period(0), &slow).await.expect("the pod ends");
 
     let delivery = delivery.await.expect("no panic").expect("the queue works");
 
     assert_eq!(delivery.failed.len(), 1);
-    assert_eq!(ending(&delivery.last), "drained", "{delivery:#?}");
+    assert_eq!(ended(&delivery.last).0, "drained", "{delivery:#?}");
     let earlier = &receipt(&delivery.last)["earlier"];
     assert_eq!((&earlier[0]["request_id"], &earlier[0]["pods"]), (&json!(first.request_id), &json!({"remaining": 1})));
-    assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
+    let completions = stage.aws_calls().await.into_iter().filter(|call| call.ends_with("CompleteLifecycleAction"));
+    assert_eq!((stage.action().await.result.as_deref(), completions.count()), (Some("CONTINUE"), 1));
 }

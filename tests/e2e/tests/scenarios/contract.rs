@@ -1,4 +1,4 @@
-//! A real API server answers what the simulation's does (`tests/contract`).
+//! The real API server answers as the simulation's does (`tests/contract`).
 //!
 //! Reason: API semantics.
 
@@ -14,7 +14,7 @@ use spillway_bed::{NodeOptions, World};
 use spillway_contract::{Conversation, Server, conversations};
 use spillway_e2e::world;
 
-/// The world's own, for one namespace of it.
+/// The world's API server, for one namespace.
 struct Real {
     client: kube::Client,
     namespace: String,
@@ -39,13 +39,13 @@ impl Server for Real {
     async fn until_gone(&mut self, pod: &str) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         if let Some(there) = pods.get_opt(pod).await.expect("an answer") {
-            pods::until_gone(&self.client, &there).await.expect("it goes");
+            pods::until_gone(&self.client, &there).await.expect("the pod goes");
         }
     }
 }
 
-/// A namespace and a node of its own, and what the conversation begins with.
-async fn begun(world: &World, number: usize, conversation: &Conversation) -> (Real, BTreeMap<String, String>) {
+/// Sets up a conversation in a namespace and on a node of its own.
+async fn set_up(world: &World, number: usize, conversation: &Conversation) -> (Real, BTreeMap<String, String>) {
     let (client, namespace) = (world.admin(), format!("contract-{number}"));
     pods::create_namespace(&client, &namespace).await.expect("the namespace is new");
     let node = world.add_node(NodeOptions::default()).await.expect("the node joins").name;
@@ -54,26 +54,24 @@ async fn begun(world: &World, number: usize, conversation: &Conversation) -> (Re
     let shape = shape.with(json!({"metadata": {"labels": {"app": "app-0"}}}));
     for number in 0..conversation.pods {
         let pod = pods::bare_pod(&namespace, &format!("app-0-{number}"), &shape);
-        let pod = pods::create(&client, &pod).await.expect("it is created");
-        names.insert(format!("uid:{}", pod.name_any()), pod.uid().expect("it has one"));
+        let pod = pods::create(&client, &pod).await.expect("a pod");
+        names.insert(format!("uid:{}", pod.name_any()), pod.uid().expect("a UID"));
     }
-    pods::until_running_on(&client, &node, conversation.pods).await.expect("they run");
+    pods::until_running_on(&client, &node, conversation.pods).await.expect("the pods run");
     for (number, least) in conversation.min_available.iter().enumerate() {
         let (name, least) = (format!("budget-0-{number}"), u32::try_from(*least).expect("few"));
         let mut budget = pods::budget(&namespace, "app-0", least);
-        budget.metadata.name = Some(name.clone());
-        pods::create(&client, &budget).await.expect("it is created");
-        let healthy = i32::try_from(conversation.pods).expect("few");
-        pods::until_budget_sees(&client, &namespace, &name, healthy).await.expect("it counts");
+        budget.metadata.name = Some(name);
+        pods::create_budget(&client, &budget, conversation.pods).await.expect("the budget counts its pods");
     }
     (Real { client, namespace }, names)
 }
 
 #[tokio::test]
-async fn a_real_api_server_answers_as_the_one_in_memory_does() {
+async fn real_api_server_answers_as_the_simulated_one_does() {
     let (world, conversations) = (world().await, conversations());
     let held = conversations.iter().enumerate().map(async |(number, conversation)| {
-        let (mut server, names) = begun(world, number, conversation).await;
+        let (mut server, names) = set_up(world, number, conversation).await;
         conversation.hold(&mut server, names).await;
     });
     join_all(held).await;

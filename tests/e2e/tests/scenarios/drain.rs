@@ -1,176 +1,121 @@
-//! A notice drains the right node: the claim, the evictions, the waiting.
+//! The drain of a spot notice: claim, evictions, waits.
 //!
 //! Reason: whole way, API semantics, connection.
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
+use spillway_bed::NodeOptions;
 use spillway_bed::pods::{self, PodShape};
-use spillway_bed::{NodeOptions, TestNode};
-use spillway_e2e::{Stage, fates, spot_notice};
+use spillway_e2e::{Stage, answer, assert_drained, fates, spot_notice};
 
-const SPOT: Duration = Duration::from_secs(120);
-const WAIT: Duration = Duration::from_mins(1);
-
-async fn node(stage: &Stage, node: &TestNode) -> Node {
-    Api::<Node>::all(stage.world.admin()).get(&node.name).await.expect("the node is there")
-}
-
-fn is_cordoned(node: &Node) -> bool {
-    node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false)
+async fn cordon_and_claim(stage: &Stage, node: &str) -> (bool, Option<String>) {
+    let node = Api::<Node>::all(stage.client()).get(node).await.expect("the node exists");
+    let cordoned = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false);
+    (cordoned, node.annotations().get("spillway/claim").cloned())
 }
 
 #[tokio::test]
-async fn a_spot_notice_cordons_the_right_node_and_moves_its_pods() {
+async fn spot_notice_drains_its_node_and_no_other() {
     let stage = Stage::set("spot").await;
     let neighbour = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
-    stage.deploy("web", 5, PodShape::default().exits_after(Duration::from_secs(1))).await;
+    stage.deploy_quick("web", 5).await;
 
-    let outcome = stage.deliver(stage.interrupt(SPOT).await).await;
+    let outcome = stage.deliver(stage.interrupt().await).await;
 
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!(answer["ending"], "drained", "{outcome:#?}");
-    assert_eq!(answer["node"], stage.node.name);
-    assert_eq!(fates(answer)["clean"], 5);
-    let client = stage.world.admin();
-    assert!(pods::on_node(&client, &stage.node.name).await.expect("a list").is_empty());
-    let drained = node(&stage, &stage.node).await;
-    assert!(is_cordoned(&drained));
-    assert!(drained.annotations()["spillway/claim"].contains("spot interruption"));
-    let untouched = node(&stage, &neighbour).await;
-    assert!(!is_cordoned(&untouched));
-    assert!(!untouched.annotations().contains_key("spillway/claim"));
+    assert_drained(&outcome, 5);
+    assert_eq!(answer(&outcome)["node"], stage.node.name);
+    assert!(pods::on_node(&stage.client(), &stage.node.name).await.expect("a list").is_empty());
+    let (cordoned, claim) = cordon_and_claim(&stage, &stage.node.name).await;
+    assert!(cordoned && claim.is_some_and(|claim| claim.contains("spot interruption")));
+    assert_eq!(cordon_and_claim(&stage, &neighbour.name).await, (false, None));
 }
 
 #[tokio::test]
-async fn the_claim_comes_first_then_the_list_then_the_evictions_over_one_connection() {
+async fn claim_list_and_evictions_take_one_connection_in_this_order() {
     let stage = Stage::set("order").await;
     stage.deploy("web", 8, PodShape::default()).await;
-    // On the wire: requests that come together the API server begins with as chance has it.
+    // On the wire: the API server receives concurrent requests in any order.
     let gateway = stage.through_gateway().await;
 
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+    assert!(stage.drain().await.result.is_ok());
 
-    assert!(outcome.result.is_ok(), "{outcome:#?}");
     let order = gateway.rules().calls();
     assert_eq!(order[..3], ["patch nodes", "list pods", "create pods/eviction"], "{order:?}");
-    // A watch may end and be made again: the API server ends one whose reader does not keep up with a burst of changes.
+    // The API server ends a watch whose reader does not keep up with a burst of changes, and the watch is made again.
     let watches = order.iter().filter(|call| *call == "watch pods").count();
     assert!(watches >= 1, "{order:?}");
-    assert_eq!(order.len() - watches, 8 + 2, "a claim, a list and an eviction for each pod: {order:?}");
+    assert_eq!(order.len() - watches, 8 + 2, "a claim, a list and an eviction of each pod: {order:?}");
     let network = gateway.network();
     assert_eq!((network.connections(), network.client_hellos()), (1, 1));
 }
 
 #[tokio::test]
-async fn what_must_stay_stays_and_critical_pods_leave_last() {
+async fn daemon_set_pod_stays_and_critical_pod_leaves_last() {
     let mut stage = Stage::set("kinds").await;
-    let client = stage.world.admin();
+    let (client, name) = (stage.client(), &stage.name);
     let on_node = || PodShape::default().on_node(&stage.node.name);
-    let name = &stage.name;
-    let agent = pods::daemon_set(name, "agent", &on_node());
-    pods::create(&client, &agent).await.expect("it is created");
+    pods::create(&client, &pods::daemon_set(name, "agent", &on_node())).await.expect("a daemon set");
     let job = pods::job(name, "job", &on_node().completes_after(Duration::ZERO));
-    pods::create(&client, &job).await.expect("it is created");
-    let bare = pods::bare_pod(name, "bare", &on_node());
-    pods::create(&client, &bare).await.expect("it is created");
-    pods::until_running_of(&client, name, "agent", 1).await.expect("it runs");
-    pods::until_succeeded(&client, name, "job").await.expect("it ends");
+    pods::create(&client, &job).await.expect("a job");
+    pods::create(&client, &pods::bare_pod(name, "bare", &on_node())).await.expect("a pod");
+    pods::until_running_of(&client, name, "agent", 1).await.expect("its pod runs");
+    pods::until_succeeded(&client, name, "job").await.expect("its pod succeeds");
     stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(2))).await;
     // Critical pods may only live in kube-system.
-    let dns = PodShape::default().priority_class("system-cluster-critical").on_node(&stage.node.name);
-    pods::run_deployment(&client, "kube-system", "kinds-dns", 1, &dns).await.expect("it runs");
+    let dns = on_node().priority_class("system-cluster-critical");
+    pods::run_deployment(&client, "kube-system", "kinds-dns", 1, &dns).await.expect("its pod runs");
 
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+    let outcome = stage.drain().await;
 
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!(fates(answer), [("clean".to_owned(), 5), ("stayed".to_owned(), 1)].into(), "{answer:#}");
+    let fates = fates(answer(&outcome));
+    assert_eq!(fates, [("clean".to_owned(), 5), ("stayed".to_owned(), 1)].into(), "{outcome:#?}");
     let left = pods::on_node(&client, &stage.node.name).await.expect("a list");
-    assert_eq!(left.iter().map(pod_app).collect::<Vec<_>>(), ["agent"]);
-    let requests = stage.audit.requests().expect("the audit log");
-    let evictions: Vec<_> = requests.iter().filter(|r| r.subresource == "eviction").collect();
-    let last = evictions.last().expect("evictions");
-    assert!(last.name.starts_with("kinds-dns"), "{evictions:?}");
-}
-
-fn pod_app(pod: &Pod) -> String {
-    pod.labels().get("app").cloned().unwrap_or_default()
+    assert_eq!(left.iter().map(|pod| &*pod.labels()["app"]).collect::<Vec<_>>(), ["agent"]);
+    let evictions: Vec<_> = stage.requests().into_iter().filter(|r| r.is_eviction()).collect();
+    assert!(evictions.last().is_some_and(|last| last.name.starts_with("kinds-dns")), "{evictions:?}");
 }
 
 #[tokio::test]
-async fn a_pod_that_moved_to_another_node_under_its_name_is_left_alone() {
+async fn pod_of_the_same_name_on_another_node_is_left_alone() {
     let mut stage = Stage::set("moved").await;
     let other = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
-    let client = stage.world.admin();
+    let client = stage.client();
     let bare = |node: &str| pods::bare_pod("moved", "db-0", &PodShape::default().on_node(node));
-    // Its kubelet will not say that it has stopped: kwok would, by its name, when the next one may have it.
+    // Lost: kwok would report the end of a pod by its name, when the new pod may have the name.
     let mut old = bare(&stage.node.name);
     old.annotations_mut().insert("spillway.test/lost".to_owned(), "true".to_owned());
-    pods::create(&client, &old).await.expect("it is created");
-    pods::until_running_on(&client, &stage.node.name, 1).await.expect("it runs");
+    pods::create(&client, &old).await.expect("a pod");
+    pods::until_running_on(&client, &stage.node.name, 1).await.expect("the pod runs");
     let moved = Api::<Pod>::namespaced(client.clone(), "moved");
 
     let mut new = None;
     let outcome = stage
         .drain_with("create pods/eviction", async || {
-            moved.delete("db-0", &DeleteParams::default().grace_period(0)).await.expect("it is deleted");
-            new = pods::create(&client, &bare(&other.name)).await.expect("it is created again").uid();
+            moved.delete("db-0", &DeleteParams::default().grace_period(0)).await.expect("the pod existed");
+            new = pods::create(&client, &bare(&other.name)).await.expect("a pod of the same name").uid();
         })
         .await;
 
-    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
-    let evicted = stage.audit.requests().expect("the audit log").into_iter().find(|r| r.subresource == "eviction");
-    assert_eq!(evicted.expect("an eviction was asked for").code, Some(409));
-    let now = moved.get("db-0").await.expect("it is there");
-    assert_eq!(now.uid(), new);
-    assert_eq!(now.metadata.deletion_timestamp, None, "the wrong pod was evicted");
+    assert_eq!(answer(&outcome)["ending"], "drained", "{outcome:#?}");
+    let eviction = stage.requests().into_iter().find(|r| r.is_eviction());
+    assert_eq!(eviction.expect("an eviction").code, Some(409));
+    let now = moved.get("db-0").await.expect("the pod exists");
+    assert_eq!((now.uid(), now.metadata.deletion_timestamp), (new, None));
 }
 
+/// The instance's private DNS name is the name of another instance's node.
 #[tokio::test]
-async fn a_pod_that_asks_for_more_than_is_left_gets_what_is_left() {
-    let stage = Stage::set("grace").await;
-    let client = stage.world.admin();
-    let stubborn = PodShape::default().grace(600).exits_after(Duration::from_secs(4));
-    stage.deploy("stubborn", 1, stubborn).await;
-    let event = stage.interrupt(SPOT).await;
-    let lambda = stage.lambda.clone();
-    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+async fn other_node_with_the_instances_dns_name_is_not_touched() {
+    let stage = Stage::set_with("stranger", NodeOptions::named("stranger-own")).await;
+    let stranger = NodeOptions::named(&stage.node.private_dns_name);
+    let stranger = stage.world.add_node(stranger).await.expect("the node joins");
 
-    let given = leaving_grace(&client, &stage.name).await;
-    assert!((60..=118).contains(&given), "it was given {given} s");
-    let outcome = drain.await.expect("no panic");
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!(answer["pods"][0]["fate"], "clamped");
-    assert_eq!(answer["pods"][0]["grace_s"], 600);
-    assert_eq!(answer["pods"][0]["given_s"], given);
-}
+    let outcome = stage.deliver(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
 
-/// The grace that the API server noted on a pod that is being deleted.
-async fn leaving_grace(client: &kube::Client, namespace: &str) -> i64 {
-    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
-    let all = kube::api::WatchParams::default();
-    spillway_bed::watch::until(&pods, &all, "a pod that leaves", WAIT, |pods| {
-        let given = pods.values().find_map(|pod| pod.metadata.deletion_grace_period_seconds);
-        given.ok_or_else(|| "none leaves".to_owned())
-    })
-    .await
-    .expect("a pod leaves")
-}
-
-#[tokio::test]
-async fn another_node_that_has_the_name_is_not_touched() {
-    // The instance's node goes by another name, and its private DNS name is taken by a stranger's.
-    let stage =
-        Stage::set_with("stranger", NodeOptions { name: Some("stranger-own".to_owned()), ..NodeOptions::default() })
-            .await;
-    let dns_name = stage.node.private_dns_name.clone();
-    let stranger =
-        stage.world.add_node(NodeOptions { name: Some(dns_name), ..NodeOptions::default() }).await.expect("it joins");
-
-    let outcome = stage.deliver(spot_notice(&stage.node.instance_id, jiff::Timestamp::now())).await;
-
-    assert_eq!(outcome.result.as_ref().expect("it drains")["node"], "stranger-own");
-    assert!(!is_cordoned(&node(&stage, &stranger).await));
+    assert_eq!(answer(&outcome)["node"], "stranger-own");
+    assert_eq!(cordon_and_claim(&stage, &stranger.name).await, (false, None));
 }

@@ -1,5 +1,4 @@
-//! The scenarios: a file for each subject, a test for each sentence. One program, so that they share one world and wait
-//! side by side.
+//! The scenarios: a file for each subject. One program, so that they share one world and wait side by side.
 
 mod admission;
 mod after_drain;

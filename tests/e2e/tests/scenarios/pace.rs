@@ -12,19 +12,23 @@ use spillway_bed::pods::PodShape;
 use spillway_e2e::maintenance::{Maintenance, in_s};
 use spillway_e2e::{Stage, ended, world};
 
-/// Others have no nodes there.
+/// A zone of this scenario alone.
 const ZONE: &str = "us-east-1d";
-/// The API server escapes this character in its JSON, and compares texts by their bytes.
+/// The API server escapes `&` in its JSON, and compares the bytes of texts.
 const GROUP: &str = "blue & green";
 
 async fn patch(stage: &Stage, node: &str, change: Value) {
-    let nodes = Api::<Node>::all(stage.world.admin());
-    nodes.patch(node, &PatchParams::default(), &Patch::Merge(change)).await.expect("it is patched");
+    let nodes = Api::<Node>::all(stage.client());
+    nodes.patch(node, &PatchParams::default(), &Patch::Merge(change)).await.expect("the node changes");
+}
+
+async fn is_planned(stage: &Stage) -> bool {
+    stage.taints().await.iter().any(|taint| taint.starts_with("spillway/planned"))
 }
 
 #[tokio::test]
 async fn sixth_node_waits_with_a_taint_until_one_of_five_is_over() {
-    let in_zone = || NodeOptions { zone: ZONE.to_owned(), group: Some(GROUP.to_owned()), ..NodeOptions::default() };
+    let in_zone = || NodeOptions { zone: ZONE.to_owned(), ..NodeOptions::in_group(GROUP) };
     world().await.aws_side().put_group(GROUP, &[]).await.expect("the group is new");
     let stage = Stage::set_with("pace", in_zone()).await;
     let stage = stage.with_settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "3600")]).await;
@@ -36,42 +40,27 @@ async fn sixth_node_waits_with_a_taint_until_one_of_five_is_over() {
         json!({"metadata": {"annotations": {"spillway/claim": claim.to_string()}}, "spec": {"unschedulable": true}});
     let mut last = String::new();
     for _ in 0..5 {
-        last = stage.world.add_node(in_zone()).await.expect("it joins").name;
+        last = stage.world.add_node(in_zone()).await.expect("the node joins").name;
         patch(&stage, &last, claimed.clone()).await;
     }
-    let notice = Maintenance::of(&stage.node.instance_id, starts).notice("sixth");
 
-    let waiting = stage.notify(&notice).await;
+    let waiting = stage.notify(&Maintenance::of(&stage.node.instance_id, starts).notice("sixth")).await;
 
     let (ending, reason) = ended(&waiting);
     assert_eq!(ending, "continued", "{reason}");
     assert!(reason.ends_with("5 other nodes of its group and zone are being drained"), "{reason}");
-    assert!(
-        stage.taints().await.iter().any(|taint| taint.starts_with("spillway/planned")),
-        "{:?}",
-        stage.taints().await
-    );
-    assert!(!stage.is_cordoned().await);
-    let schedules = stage.world.aws_side().schedules(stage.lambda.access_key_id()).await.expect("Scheduler is there");
-    let schedule =
-        schedules.into_iter().find(|one| one.input.get("spillway-continuation").is_some()).expect("its turn");
-    assert!(in_s(120) < schedule.at && schedule.at < in_s(245), "{schedule:?}");
+    assert!(is_planned(&stage).await && !stage.is_cordoned().await);
+    let mut schedules = stage.schedules().await.into_iter();
+    let turn = schedules.find(|one| one.input.get("spillway-continuation").is_some()).expect("a schedule of its turn");
+    assert!(in_s(120) < turn.at && turn.at < in_s(245), "{turn:?}");
 
-    patch(
-        &stage,
-        &last,
-        json!({"metadata": {"annotations": {"spillway/claim": null}}, "spec": {"unschedulable": null}}),
-    )
-    .await;
-    let drained = stage.lambda.invoke(schedule.input).await;
+    let over = json!({"metadata": {"annotations": {"spillway/claim": null}}, "spec": {"unschedulable": null}});
+    patch(&stage, &last, over).await;
+    let drained = stage.lambda.invoke(turn.input).await;
 
     assert_eq!(ended(&drained).0, "drained", "{drained:#?}");
+    assert!(!is_planned(&stage).await);
     let node = stage.node_now().await;
-    assert!(
-        !stage.taints().await.iter().any(|taint| taint.starts_with("spillway/planned")),
-        "{:?}",
-        stage.taints().await
-    );
     let claim = &node.annotations()["spillway/claim"];
     assert!(claim.contains(r#""over":true"#), "{claim}");
 }

@@ -1,4 +1,4 @@
-//! Where a cluster is, when EKS does not say it: the self-test has written it down.
+//! Endpoints that the self-test has cached in Parameter Store serve while EKS or EC2 is silent.
 //!
 //! Reason: connection.
 
@@ -6,68 +6,50 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use spillway_bed::NodeOptions;
-use spillway_bed::aws::Fault;
-use spillway_bed::pods::PodShape;
-use spillway_e2e::{Stage, fates, receipt, sample, spot_notice};
+use spillway_e2e::{Stage, answer, assert_drained, receipt, sample, spot_notice};
 
-const SPOT: Duration = Duration::from_secs(120);
+/// Longer than the window of a spot notice.
+const SILENCE: Duration = Duration::from_secs(130);
 const USED: &str = "using what the self-test wrote down";
 
-/// A stage of a stack of its own, whose self-test has written down where the cluster is, and whose function starts again.
-async fn examined(stage: Stage) -> Stage {
-    let report = stage.lambda.invoke(&sample("doctor")).await;
-    assert!(report.result.is_ok(), "{report:#?}");
-    let written = stage.all_aws_calls().await.iter().filter(|call| *call == "ssm:PutParameter").count();
-    assert_eq!(written, 2, "of a cluster that it can sign in to, and its name");
+/// A stage with a stack of its own, after a self-test and before a cold start.
+async fn set(name: &str) -> Stage {
+    let stage = Stage::set(name).await.with_settings(&[("SPILLWAY_STACK", name)]).await;
+    answer(&stage.lambda.invoke(&sample("doctor")).await);
+    let puts = stage.all_aws_calls().await.iter().filter(|call| *call == "ssm:PutParameter").count();
+    assert_eq!(puts, 2, "a reachable cluster, and the list of names");
     stage.lambda.recycle();
     stage
 }
 
-async fn stage(name: &str) -> Stage {
-    Stage::set(name).await.with_settings(&[("SPILLWAY_STACK", name)]).await
-}
-
-/// A fault of each such call.
-fn of_describe_cluster(stage: &Stage) -> Fault {
-    Fault::of(stage.lambda.access_key_id(), "eks", "DescribeCluster")
-}
-
 #[tokio::test]
-async fn a_spot_notice_is_drained_while_eks_throttles_or_says_nothing() {
-    let stage = examined(stage("eks-is-silent").await).await;
+async fn cached_endpoint_serves_while_eks_throttles_or_is_silent() {
+    let stage = set("eks-is-silent").await;
     let second = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
-    stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
-    let aws = stage.world.aws_side();
-    let throttled =
-        Fault { status: Some(429), code: Some("ThrottlingException".to_owned()), ..of_describe_cluster(&stage) };
-    aws.add_fault(&throttled).await.expect("a fault");
+    stage.deploy_quick("web", 2).await;
+    stage.refuse_call("eks", "DescribeCluster", 429, "ThrottlingException", "Rate exceeded").await;
 
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+    let throttled = stage.drain().await;
 
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!((&answer["ending"], fates(answer)["clean"]), (&"drained".into(), 2), "{outcome:#?}");
-    assert!(outcome.logs.iter().any(|line| line.contains(USED)), "{outcome:#?}");
+    assert_drained(&throttled, 2);
+    assert!(throttled.logs.iter().any(|line| line.contains(USED)), "{throttled:#?}");
 
-    // Longer than a spot notice leaves.
-    aws.clear_faults(stage.lambda.access_key_id()).await.expect("no fault");
-    aws.add_fault(&Fault { delay_ms: Some(130_000), ..of_describe_cluster(&stage) }).await.expect("a fault");
+    stage.clear_faults().await;
+    stage.delay_call("eks", "DescribeCluster", SILENCE).await;
     stage.lambda.recycle();
     let silent = stage.lambda.invoke(spot_notice(&second.instance_id, Timestamp::now())).await;
-    assert_eq!(silent.result.as_ref().expect("it drains")["ending"], "drained", "{silent:#?}");
+    assert_eq!(answer(&silent)["ending"], "drained", "{silent:#?}");
     assert!(silent.logs.iter().any(|line| line.contains(USED)), "{silent:#?}");
 }
 
 #[tokio::test]
-async fn silent_ec2_has_the_remembered_clusters_searched() {
-    let stage = examined(stage("ec2-is-silent").await).await;
-    let of_call = Fault::of(stage.lambda.access_key_id(), "ec2", "DescribeInstances");
-    let silent = Fault { delay_ms: Some(130_000), ..of_call };
-    stage.world.aws_side().add_fault(&silent).await.expect("a fault");
+async fn silent_ec2_has_the_cached_clusters_searched() {
+    let stage = set("ec2-is-silent").await;
+    stage.delay_call("ec2", "DescribeInstances", SILENCE).await;
 
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+    let outcome = stage.drain().await;
 
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!(answer["ending"], "drained", "{outcome:#?}");
-    assert!(receipt(&outcome)["steps"].to_string().contains("found-by-node"), "{answer:#}");
+    assert_eq!(answer(&outcome)["ending"], "drained", "{outcome:#?}");
+    assert!(receipt(&outcome)["steps"].to_string().contains("found-by-node"), "{outcome:#?}");
     assert_eq!(stage.all_aws_calls().await.iter().filter(|call| *call == "ssm:GetParameters").count(), 1);
 }

@@ -1,15 +1,10 @@
 //! Each fault at each step of a drain, once and for ever. The catalogue is `spillway_bed::faults`.
 //!
-//! A case is a drain of its own. A fault that passes must end in drained; one that lasts may end in a receipt that names
-//! the fault and the pods that are left. No receipt says what is not so, and nothing hangs.
+//! A case is a drain. A fault that passes must end in drained; a lasting fault may end in a receipt that names the fault and
+//! the pods that are left. Receipts are true, and no drain hangs.
 //!
-//! A run tries one fixed case of each step. `SPILLWAY_FAULTS=all` tries every case, `SPILLWAY_FAULTS="evict, 404"` those whose
-//! names contain that.
-//!
-//! # Layout
-//! * this file: which cases there are, and which are tried;
-//! * `case`: one drain with one fault;
-//! * `verdict`: what a case may come to (pure).
+//! A run tries one fixed case of each step. `SPILLWAY_FAULTS=all` tries every case, `SPILLWAY_FAULTS="evict, 404"` the cases
+//! with that in their names. `case` runs a case, `verdict` judges its result (pure).
 //!
 //! Reason: connection.
 
@@ -24,7 +19,7 @@ use spillway_bed::faults::{Fault, Means, Step};
 /// Drains at a time. Most of a drain's time is waiting.
 const AT_ONCE: usize = 8;
 
-/// One fault at one step.
+/// A fault at a step.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     step: Step,
@@ -32,10 +27,9 @@ struct Case {
     lasts: Lasts,
 }
 
-/// How long a fault lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lasts {
-    /// One request, or a few seconds of a connection.
+    /// For one request, or for some seconds of a connection.
     Once,
     ForEver,
 }
@@ -54,7 +48,7 @@ fn all() -> Vec<Case> {
         for fault in Fault::of(step) {
             let lasting: &[Lasts] = match fault {
                 Fault { means: Means::Endpoint, .. } => &[Lasts::ForEver],
-                // For one request it is no more than a refused token, and every new token is a good one.
+                // A new token is accepted.
                 Fault { name: "token expired", .. } => &[Lasts::Once],
                 _ => &[Lasts::Once, Lasts::ForEver],
             };
@@ -64,7 +58,7 @@ fn all() -> Vec<Case> {
     cases
 }
 
-/// One case of each step, of another fault than the step's before.
+/// A case of each step, each of another fault than the step before.
 fn sample() -> Vec<Case> {
     let cases = all();
     let of_step = |(number, step): (usize, &Step)| {
@@ -84,19 +78,15 @@ fn wanted() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn a_fault_ends_in_a_drained_node_or_in_a_receipt_that_names_it() {
+async fn fault_ends_in_a_drained_node_or_is_named_in_the_receipt() {
     let cases = wanted();
     assert!(!cases.is_empty(), "SPILLWAY_FAULTS is `all` or a part of the name of a case, such as `evict, 404, once`");
 
-    // Each is a task, so that one that panics does not end the others.
+    // Each in a task, so that a panic does not end the others.
     let tried = stream::iter(cases).map(async |case| (case, tokio::spawn(case::try_one(case)).await));
     let tried: Vec<_> = tried.buffer_unordered(AT_ONCE).collect().await;
 
-    let failed: Vec<String> =
-        tried.iter().filter(|(_, ended)| ended.is_err()).map(|(case, _)| case.to_string()).collect();
-    assert!(
-        failed.is_empty(),
-        "of {} cases these are not as required, for the reasons above: {failed:#?}",
-        tried.len()
-    );
+    let failed = tried.iter().filter(|(_, ended)| ended.is_err()).map(|(case, _)| case.to_string());
+    let failed: Vec<String> = failed.collect();
+    assert!(failed.is_empty(), "of {} cases these failed, for the reasons above: {failed:#?}", tried.len());
 }

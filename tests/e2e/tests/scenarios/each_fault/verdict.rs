@@ -1,4 +1,4 @@
-//! What a case may come to: drained past a fault that passes, a receipt that names one that does not. Pure.
+//! Judgement of a case: drained past a fault that passes, a true receipt of a lasting fault. Pure.
 
 use serde_json::Value;
 use spillway_bed::aws::LifecycleAction;
@@ -6,67 +6,66 @@ use spillway_bed::faults::Way;
 
 use super::{Case, Lasts};
 
-/// Refusals that no further request of the same invocation changes.
+/// Refusals that fail the invocation.
 const FOR_GOOD: [&str; 3] = ["403", "422", "denied"];
 
-/// What was seen of a drain beside its receipt.
-pub(super) struct Seen {
-    /// Whether the fault was met.
-    pub(super) met: bool,
-    /// How often Lambda tried before, in vain.
+/// Observations of a drain beside its receipt.
+pub(super) struct Observed {
+    pub(super) met_fault: bool,
+    /// Failed attempts of Lambda before the last.
     pub(super) failed_tries: usize,
-    /// How many pods the API server still has on the node.
+    /// Count of pods on the node in the API server.
     pub(super) left: usize,
     pub(super) hook: Option<LifecycleAction>,
-    /// What the step takes away, if it is still there.
-    pub(super) is_there: Option<&'static str>,
+    /// Object that the step deletes, if it still exists.
+    pub(super) kept: Option<&'static str>,
 }
 
-/// Says what is not as required, if something is not.
-pub(super) fn judge(case: Case, receipt: &Value, seen: &Seen) -> Result<(), String> {
-    if !seen.met {
+/// Returns the first violation as an error.
+pub(super) fn judge(case: Case, receipt: &Value, observed: &Observed) -> Result<(), String> {
+    if !observed.met_fault {
         return Err("the fault was not met".to_owned());
     }
     let (ending, way) = (receipt["ending"].as_str().unwrap_or("no ending"), case.step.way);
     let ends_well = match way {
-        // The answer to the deletion may be lost: then the NodeClaim, or its node, has gone.
+        // After a lost answer to the deletion, the NodeClaim or its node has gone.
         Way::Karpenter => matches!(ending, "done" | "joined" | "ignored"),
         Way::RunsAgain => ending == "done",
         _ => matches!(ending, "drained" | "joined"),
     };
-    if ends_well { judge_success(case, receipt, seen) } else { judge_failure(case, receipt, seen, ending) }
+    if ends_well { judge_success(case, receipt, observed) } else { judge_failure(case, receipt, observed, ending) }
 }
 
-/// A receipt that says that all has been done is true.
-fn judge_success(case: Case, receipt: &Value, seen: &Seen) -> Result<(), String> {
-    let Seen { failed_tries, left, hook, is_there, .. } = seen;
-    // A refusal for good fails the invocation. Everything else that passes is waited for.
+/// A receipt of success is true.
+fn judge_success(case: Case, receipt: &Value, observed: &Observed) -> Result<(), String> {
+    let Observed { failed_tries, left, hook, kept, .. } = observed;
+    // The invocation waits out every other fault that passes.
     if case.lasts == Lasts::Once && *failed_tries > 0 && !FOR_GOOD.contains(&case.fault.name) {
         return Err(format!("it took {failed_tries} more tries"));
     }
-    if let Some(what) = is_there {
-        return Err(format!("{what} is still there, but the receipt says that it is not"));
+    if let Some(kept) = kept {
+        return Err(format!("the receipt reports success, but {kept} exists"));
     }
-    // Karpenter has the pods leave, and those of an instance that runs again have left before.
+    // Karpenter drains its nodes, and the pods of a restarted instance have left before.
     if *left > 0 && !matches!(case.step.way, Way::Karpenter | Way::RunsAgain) {
-        return Err(format!("{left} pods are there, but the receipt says drained"));
+        return Err(format!("the receipt reports drained, but {left} pods exist"));
     }
     let Some(hook) = hook else { return Ok(()) };
     match (receipt["hook"]["state"].as_str(), hook.ended_by.as_deref()) {
         (Some("completed" | "already-over"), Some("call")) => Ok(()),
-        // One whose heartbeats never arrive ends by itself, and the receipt says so.
+        // A hook without heartbeats expires, and the receipt says so.
         (Some("already-over"), Some(_)) if case.step.name == "heartbeat" && case.lasts == Lasts::ForEver => Ok(()),
-        (told, ended_by) => Err(format!("the hook was ended by {ended_by:?}, but the receipt says {told:?}")),
+        (state, ended_by) => Err(format!("the receipt reports {state:?}, but {ended_by:?} ended the hook")),
     }
 }
 
-/// A receipt that says that something has not been done names the fault and the pods that are left.
-fn judge_failure(case: Case, receipt: &Value, seen: &Seen, ending: &str) -> Result<(), String> {
-    let left = seen.left;
-    // A later invocation does what could not be done for an instance that runs or may stay: it needs nobody's time.
+/// A receipt of failure names the fault and the pods that are left.
+fn judge_failure(case: Case, receipt: &Value, observed: &Observed, ending: &str) -> Result<(), String> {
+    let left = observed.left;
+    // A later invocation continues for an instance that runs or may stay.
     let put_off = matches!(case.step.way, Way::RunsAgain | Way::Rebalance) && ending == "continued" && left == 0;
     if case.lasts == Lasts::Once && !put_off {
-        return Err(format!("it ended in {ending}"));
+        return Err(format!("the ending is {ending}"));
     }
     let pods: Vec<&Value> = receipt["pods"].as_array().into_iter().flatten().collect();
     let mut reasons = pods
@@ -75,15 +74,15 @@ fn judge_failure(case: Case, receipt: &Value, seen: &Seen, ending: &str) -> Resu
         .chain([&receipt["reason"], &receipt["not_cordoned"]])
         .filter_map(Value::as_str);
     if !reasons.any(|reason| case.fault.words.iter().any(|word| reason.contains(word))) {
-        return Err(format!("the receipt does not name the fault: it has none of {:?}", case.fault.words));
+        return Err(format!("the receipt names the fault by none of {:?}", case.fault.words));
     }
-    let told = pods.iter().filter(|pod| pod["fate"] == "lost").count();
-    // A drain that could not see the pods go may tell of more than there are, never of fewer. Before the list it knows none.
-    if told < left && (case.step.after_list || told > 0) {
-        return Err(format!("{left} pods are there, but the receipt tells of {told}"));
+    let reported = pods.iter().filter(|pod| pod["fate"] == "lost").count();
+    // A drain without a watch may report more pods than exist, never fewer. Before the list it knows none.
+    if reported < left && (case.step.after_list || reported > 0) {
+        return Err(format!("the receipt reports {reported} lost pods, but {left} exist"));
     }
     if ending == "ignored" && left > 0 {
-        return Err(format!("{left} pods are there, but the receipt says that there was nothing to do"));
+        return Err(format!("the receipt reports nothing to do, but {left} pods exist"));
     }
     Ok(())
 }
@@ -95,67 +94,65 @@ mod tests {
 
     use super::*;
 
-    const NOTHING_LEFT: Seen = Seen { met: true, failed_tries: 0, left: 0, hook: None, is_there: None };
+    const NOTHING_LEFT: Observed = Observed { met_fault: true, failed_tries: 0, left: 0, hook: None, kept: None };
 
-    /// The step is denied, by whichever server it asks.
-    fn case(step: &str, lasts: Lasts) -> Case {
-        case_of(step, &["403", "denied"], lasts)
-    }
-
-    fn case_of(step: &str, faults: &[&str], lasts: Lasts) -> Case {
+    /// Judges a step's fault by a receipt with that many lost pods.
+    fn accepts(
+        (step, fault, lasts): (&str, &str, Lasts),
+        (ending, reason, lost): (&str, &str, usize),
+        observed: Observed,
+    ) -> bool {
         let step = Step::ALL.into_iter().find(|one| one.name == step).expect("a step");
-        let fault = Fault::of(step).into_iter().find(|fault| faults.contains(&fault.name)).expect("a fault of it");
-        Case { step, fault, lasts }
-    }
-
-    /// A receipt with that ending and reason, and so many pods that are lost.
-    fn receipt(ending: &str, reason: &str, lost: usize) -> Value {
-        json!({"ending": ending, "reason": reason, "pods": vec![json!({"fate": "lost"}); lost]})
+        let fault = Fault::of(step).into_iter().find(|one| one.name == fault).expect("a fault of the step");
+        let receipt = json!({"ending": ending, "reason": reason, "pods": vec![json!({"fate": "lost"}); lost]});
+        judge(Case { step, fault, lasts }, &receipt, &observed).is_ok()
     }
 
     #[test]
-    fn a_fault_that_passes_must_end_in_drained() {
-        let once = case("evict", Lasts::Once);
-        assert_eq!(judge(once, &receipt("drained", "", 0), &NOTHING_LEFT), Ok(()));
-        assert!(judge(once, &receipt("drained", "", 0), &Seen { met: false, ..NOTHING_LEFT }).is_err());
-        let late = Seen { failed_tries: 1, ..NOTHING_LEFT };
-        assert_eq!(judge(once, &receipt("drained", "", 0), &late), Ok(()), "nobody is let in by asking again");
-        assert!(judge(case_of("evict", &["500"], Lasts::Once), &receipt("drained", "", 0), &late).is_err());
-        assert!(judge(once, &receipt("failed", "this is forbidden", 2), &Seen { left: 2, ..NOTHING_LEFT }).is_err());
+    fn fault_that_passes_must_end_in_drained() {
+        let (forbidden, failing) = (("evict", "403", Lasts::Once), ("evict", "500", Lasts::Once));
+        let drained = ("drained", "", 0);
+        assert!(accepts(forbidden, drained, NOTHING_LEFT));
+        assert!(!accepts(forbidden, drained, Observed { met_fault: false, ..NOTHING_LEFT }));
+        assert!(
+            accepts(forbidden, drained, Observed { failed_tries: 1, ..NOTHING_LEFT }),
+            "a 403 fails the invocation"
+        );
+        assert!(!accepts(failing, drained, Observed { failed_tries: 1, ..NOTHING_LEFT }));
+        assert!(!accepts(forbidden, ("failed", "this is forbidden", 2), Observed { left: 2, ..NOTHING_LEFT }));
     }
 
     #[test]
-    fn a_receipt_names_the_fault_that_lasts_and_no_fewer_pods_than_are_left() {
-        let left = |left| Seen { left, ..NOTHING_LEFT };
-        let told = |step, reason, lost, there| {
-            judge(case(step, Lasts::ForEver), &receipt("failed", reason, lost), &left(there)).is_ok()
-        };
-        assert!(told("evict", "this is forbidden", 2, 2));
-        assert!(told("evict", "this is forbidden", 2, 0), "it could not see them go");
-        assert!(!told("evict", "this is forbidden", 1, 2));
-        assert!(!told("evict", "this is odd", 2, 2));
-        assert!(told("claim", "this is forbidden", 0, 2), "it ended before the list");
-        assert!(!told("watch", "this is forbidden", 0, 2));
-    }
-
-    #[test]
-    fn a_receipt_that_says_what_is_not_so_is_never_as_required() {
-        for lasts in [Lasts::Once, Lasts::ForEver] {
-            let untrue = |step, ending, seen: Seen| {
-                judge(case(step, lasts), &receipt(ending, "is denied: this is forbidden", 0), &seen).is_err()
-            };
-            assert!(untrue("evict", "drained", Seen { left: 1, ..NOTHING_LEFT }));
-            assert!(untrue("find the tag", "ignored", Seen { left: 2, ..NOTHING_LEFT }));
-            assert!(untrue("uncordon", "done", Seen { is_there: Some("the cordon"), ..NOTHING_LEFT }));
+    fn receipt_of_a_lasting_fault_names_it_and_every_pod_left() {
+        for (step, reason, lost, left, accepted) in [
+            ("evict", "this is forbidden", 2, 2, true),
+            // Without a watch the drain may report more pods than exist.
+            ("evict", "this is forbidden", 2, 0, true),
+            ("evict", "this is forbidden", 1, 2, false),
+            ("evict", "this is odd", 2, 2, false),
+            // Before the list the drain knows no pod.
+            ("claim", "this is forbidden", 0, 2, true),
+            ("watch", "this is forbidden", 0, 2, false),
+        ] {
+            let observed = Observed { left, ..NOTHING_LEFT };
+            let case = (step, "403", Lasts::ForEver);
+            assert_eq!(accepts(case, ("failed", reason, lost), observed), accepted, "{step} {reason} {lost} {left}");
         }
-        let waits = LifecycleAction {
-            hook: "drain".to_owned(),
-            token: String::new(),
-            heartbeats: 1,
-            result: None,
-            ended_by: None,
-        };
-        let seen = Seen { hook: Some(waits), ..NOTHING_LEFT };
-        assert!(judge(case("complete", Lasts::Once), &receipt("drained", "", 0), &seen).is_err());
+    }
+
+    #[test]
+    fn untrue_receipt_is_never_accepted() {
+        let reason = "is denied: this is forbidden";
+        for lasts in [Lasts::Once, Lasts::ForEver] {
+            let left = |left| Observed { left, ..NOTHING_LEFT };
+            let kept = Observed { kept: Some("the cordon"), ..NOTHING_LEFT };
+            assert!(!accepts(("evict", "403", lasts), ("drained", reason, 0), left(1)));
+            assert!(!accepts(("find the tag", "denied", lasts), ("ignored", reason, 0), left(2)));
+            assert!(!accepts(("uncordon", "403", lasts), ("done", reason, 0), kept));
+        }
+        let (hook, token) = ("drain".to_owned(), String::new());
+        let waits = LifecycleAction { hook, token, heartbeats: 1, result: None, ended_by: None };
+        let observed = Observed { hook: Some(waits), ..NOTHING_LEFT };
+        assert!(!accepts(("complete", "denied", Lasts::Once), ("drained", "", 0), observed));
     }
 }
