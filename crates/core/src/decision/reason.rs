@@ -44,7 +44,7 @@ pub enum Reason {
     Unreachable(ClusterName),
     #[error("neither instance {instance} nor its Auto Scaling group has the tag {tag}, which ManagedTag names")]
     NoManagedTag { instance: InstanceId, tag: String },
-    #[error("the node belongs to {}", exemption.of(*owner))]
+    #[error("{}", exemption.of(*owner))]
     ManagedBy { owner: ManagedBy, exemption: Exemption },
     #[error("node {0} has no NodeClaim, though its instance has Karpenter's tags")]
     NoNodeClaim(String),
@@ -118,19 +118,23 @@ pub enum Exemption {
 }
 
 impl Exemption {
-    /// Names the owner and the reason.
+    /// Sentence about an owner's node.
     fn of(self, owner: ManagedBy) -> &'static str {
         match (owner, self) {
             (ManagedBy::ManagedNodeGroup, Self::SwitchedOff) => {
-                "a managed node group, and the parameter ManagedNodeGroups is off"
+                "the node belongs to a managed node group, and the parameter ManagedNodeGroups is off"
             }
-            (ManagedBy::ManagedNodeGroup, _) => "a managed node group, which EKS drains itself for this notice",
-            (ManagedBy::Karpenter, Self::NoGroup) => "Karpenter, which has no Auto Scaling group: the hook is not ours",
-            (ManagedBy::Karpenter, _) => "Karpenter, which drains it itself",
-            (ManagedBy::AutoMode, _) => "EKS Auto Mode, which drains it itself",
-            (ManagedBy::Fargate, _) => "EKS Fargate, which drains it itself",
-            (ManagedBy::Hybrid, _) => "EKS Hybrid Nodes, which has no instance in EC2",
-            (ManagedBy::SelfManaged, _) => "no owner but its group",
+            (ManagedBy::ManagedNodeGroup, _) => {
+                "the node belongs to a managed node group, which EKS drains itself for this notice"
+            }
+            (ManagedBy::Karpenter, Self::NoGroup) => {
+                "the node belongs to Karpenter, which has no Auto Scaling group: the hook is not ours"
+            }
+            (ManagedBy::Karpenter, _) => "the node belongs to Karpenter, which drains it itself",
+            (ManagedBy::AutoMode, _) => "the node belongs to EKS Auto Mode, which drains it itself",
+            (ManagedBy::Fargate, _) => "the node belongs to EKS Fargate, which drains it itself",
+            (ManagedBy::Hybrid, _) => "the node belongs to EKS Hybrid Nodes, which has no instance in EC2",
+            (ManagedBy::SelfManaged, _) => "the node belongs to its group alone",
         }
     }
 }
