@@ -35,7 +35,7 @@ pub(crate) struct Measuring {
 }
 
 impl Measuring {
-    /// Begins before anything of ours runs.
+    /// Begins a measurement, before the bench starts any process.
     pub(crate) async fn begin(command: String, binary: &Path) -> Self {
         let circumstances = Circumstances {
             command,
@@ -50,7 +50,7 @@ impl Measuring {
         Self { circumstances, begin: Instant::now() }
     }
 
-    /// Ends when nothing of ours runs any more.
+    /// Ends the measurement, after the last process of the bench.
     pub(crate) async fn end(mut self) -> Circumstances {
         self.circumstances.took_s = self.begin.elapsed().as_secs();
         self.circumstances.busy.extend(machine::busy().await);

@@ -22,7 +22,7 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// Deploys a build under a name of its own, by which the audit log finds its requests.
+    /// Deploys a build under a unique name, which the audit log finds.
     pub(crate) async fn deploy(
         fixture: &Fixture,
         binary: &Path,

@@ -145,7 +145,7 @@ async fn run(options: &Options) -> Result<String, BedError> {
     let programs = Programs::find(options)?;
     let measuring = Measuring::begin(command(options), &programs.drain).await;
     let sizes = programs.functions().map(|(tool, program)| Size::of(tool, program)).collect::<Result<_, _>>()?;
-    say("starts");
+    log("starts");
     let starts = Starts::of(&programs, options.runs * STARTS_A_RUN).await?;
     let mut measured = Measured::default();
     measured.claims(&programs, options.runs).await?;
@@ -176,11 +176,11 @@ struct Measured {
 impl Measured {
     /// Measures the way to the cordon of an empty node.
     async fn claims(&mut self, programs: &Programs, rounds: usize) -> Result<(), BedError> {
-        say("starting a world for empty nodes");
+        log("starting a world for empty nodes");
         let mut fixture = Fixture::start().await?;
         for round in 0..rounds {
             for (tool, program) in programs.functions() {
-                say(&format!("empty nodes, round {} of {rounds}, {}", round + 1, tool.in_words()));
+                log(&format!("empty nodes, round {} of {rounds}, {}", round + 1, tool.in_words()));
                 self.claims.push(Claims::of(&mut fixture, (tool, program), round).await?);
             }
         }
@@ -188,9 +188,9 @@ impl Measured {
         Ok(())
     }
 
-    /// Measures a case in a world of its own. Tools take turns, and each round begins with another one.
+    /// Measures a case in a new world. Tools take turns, and each round begins with another tool.
     async fn case(&mut self, case: Case, programs: &Programs, options: &Options) -> Result<(), BedError> {
-        say(&format!("starting a world for {}", case.in_words()));
+        log(&format!("starting a world for {}", case.in_words()));
         let mut fixture = Fixture::start().await?;
         let mut tools = programs.tools();
         for tool in &tools {
@@ -202,13 +202,13 @@ impl Measured {
         let rounds = case.rounds(options.runs);
         for round in 0..rounds {
             for tool in tools.clone() {
-                say(&format!("{}, round {} of {rounds}, {}", case.in_words(), round + 1, tool.in_words()));
+                log(&format!("{}, round {} of {rounds}, {}", case.in_words(), round + 1, tool.in_words()));
                 let scene = fixture.scene(case).await?;
                 match drain(&fixture, &scene, tool, programs, options.executions).await {
                     Ok(figures) => self.runs.push(Run { case, tool, round, figures }),
                     Err(error) => {
                         fixture.world.keep_logs();
-                        say(&error.story());
+                        log(&error.story());
                         let why = error.story().lines().next().unwrap_or_default().to_owned();
                         self.failed.push(Failed { case, tool, round, why });
                     }
@@ -274,6 +274,6 @@ fn exists(program: impl AsRef<Path>) -> Result<PathBuf, BedError> {
     program.canonicalize().map_err(BedError::io(format!("find {}", program.display())))
 }
 
-fn say(what: &str) {
-    eprintln!("bench: {what}");
+fn log(message: &str) {
+    eprintln!("bench: {message}");
 }

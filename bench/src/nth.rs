@@ -18,12 +18,12 @@ use crate::circumstances::own_file;
 use crate::figures::Figures;
 use crate::fixture::{End, Fixture, Scene, service_account};
 
-/// The AWS side's journal is read this often: nothing else tells when NTH begins or ends.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Period of reads of the AWS side's journal, the only sign of NTH's begin and end.
+const READ_EVERY: Duration = Duration::from_millis(100);
 /// NTH polls its queue every 2 s and its store every second: a notice arrives at any point between.
 const CLOCKS: Duration = Duration::from_secs(2);
 const STARTS_WITHIN: Duration = Duration::from_secs(30);
-/// After that, the figures are of what NTH has done by then.
+/// Longest drain; later evictions are in no figure.
 const ENDS_WITHIN: Duration = Duration::from_mins(10);
 
 /// A worker for each of 50 nodes, and a client that is hardly limited. A release before 1.26 ignores the last two.
@@ -126,9 +126,9 @@ async fn until(
     wanted: impl Fn(&[Call]) -> bool,
 ) -> Result<Vec<Call>, BedError> {
     let deadline = Instant::now() + limit;
-    let mut look = interval(LOOK_EVERY);
+    let mut reads = interval(READ_EVERY);
     loop {
-        look.tick().await;
+        reads.tick().await;
         let calls = calls().await?;
         if wanted(&calls) {
             return Ok(calls);

@@ -19,7 +19,7 @@ pub(crate) struct Row {
 }
 
 const OPENING: [&str; 3] = ["patch nodes", "list pods", "create pods/eviction"];
-/// Claim, list, and a watch that an API server without processor time ends and has begun anew.
+/// Claim, list, and a watch, which a busy API server may end once.
 const MORE_REQUESTS_THAN_PODS: usize = 5;
 const TIMES_THE_BASELINE: f64 = 1.25;
 const TIMES_AN_EMPTY_START: f64 = 3.0;

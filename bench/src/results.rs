@@ -1,4 +1,4 @@
-//! Raw results: what is kept, and what the page is rendered from.
+//! Raw results, from which the page is rendered.
 
 use std::io;
 use std::path::{Path, PathBuf};

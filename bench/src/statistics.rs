@@ -54,7 +54,7 @@ pub(crate) fn median_interval(values: &[f64]) -> (f64, f64) {
     const EACH_SIDE: f64 = 0.025;
     let sorted = sorted(values);
     let rounds = sorted.len();
-    // Probability of exactly, and of at most, so many values below the median.
+    // Probability of exactly, and of at most, `below` values below the median.
     let mut exactly = 0.5_f64.powi(i32::try_from(rounds).unwrap_or(i32::MAX));
     let mut at_most = 0.0;
     let mut rank = 0;

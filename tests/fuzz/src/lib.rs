@@ -13,9 +13,9 @@ mod targets;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fastrand::Rng;
 use serde_json::Value;
 
+pub use spoil::structure;
 pub use targets::TARGETS;
 
 /// A parser and its laws.
@@ -28,19 +28,16 @@ pub struct Target {
     pub examine: fn(&[u8]),
 }
 
-/// Random changes of the structure of JSON, with values of the seeds; empty if no seed is JSON.
-#[derive(Debug)]
-pub struct Spoiler(Vec<Value>);
-
 impl Target {
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         TARGETS.iter().find(|target| target.name == name)
     }
 
+    /// Seeds that are JSON, for changes of the structure.
     #[must_use]
-    pub fn spoiler(&self) -> Spoiler {
-        Spoiler((self.seeds)().iter().filter_map(|seed| serde_json::from_str(seed).ok()).collect())
+    pub fn donors(&self) -> Vec<Value> {
+        (self.seeds)().iter().filter_map(|seed| serde_json::from_str(seed).ok()).collect()
     }
 
     /// Writes the first corpus of libFuzzer, and a dictionary of its words.
@@ -55,13 +52,6 @@ impl Target {
     }
 }
 
-impl Spoiler {
-    /// Returns `None` for input that is no JSON.
-    pub fn structure(&self, input: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
-        (!self.0.is_empty()).then(|| spoil::structure(input, &self.0, random))?
-    }
-}
-
 /// Words that need no escapes in a dictionary of libFuzzer.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.:/ ".contains(c));
@@ -70,6 +60,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use fastrand::Rng;
+
     use super::*;
 
     /// Spoilt inputs of each target, by structure and by bytes.
@@ -89,14 +81,14 @@ mod tests {
                 let result = std::panic::catch_unwind(|| (target.examine)(input));
                 assert!(result.is_ok(), "{}: {}", target.name, String::from_utf8_lossy(input));
             };
-            let (seeds, spoiler) = ((target.seeds)(), target.spoiler());
+            let (seeds, donors) = ((target.seeds)(), target.donors());
             for input in seeds.iter().map(|seed| seed.clone().into_bytes()).chain(regressions(target)) {
                 examine(&input);
             }
             let mut random = Rng::with_seed(1);
             for seed in seeds.iter().cycle().take(SPOILT) {
                 let seed = seed.as_bytes();
-                examine(&spoiler.structure(seed, &mut random).unwrap_or_else(|| seed.to_vec()));
+                examine(&structure(seed, &donors, &mut random).unwrap_or_else(|| seed.to_vec()));
                 examine(&spoil::bytes(seed, &mut random));
             }
         }

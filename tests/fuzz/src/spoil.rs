@@ -8,8 +8,11 @@ const ODD_TEXTS: &str = "| |i-|i-1234567890abcdef0|I-1234567890ABCDEF0|i-1234567
     arn:aws:ec2:us-east-2a:instance/i-1234567890abcdef0|arn:aws:ec2:::volume/vol-1|cr-1|cr-*|RESOLVED|left|remaining|\
     Sat, 5 Dec 2026 05:01:10 GMT|9999-12-31T23:59:59Z|-009999-01-01T00:00:00Z|https://hooks.example|{{ .Pods }}|🦀é\u{202e}";
 
-/// Makes up to four changes of JSON; `None` for other input.
-pub(crate) fn structure(input: &[u8], donors: &[Value], random: &mut Rng) -> Option<Vec<u8>> {
+/// Makes up to four changes of JSON, with values of donors; `None` for other input, or without donors.
+pub fn structure(input: &[u8], donors: &[Value], random: &mut Rng) -> Option<Vec<u8>> {
+    if donors.is_empty() {
+        return None;
+    }
     let mut value: Value = serde_json::from_slice(input).ok()?;
     for _ in 0..random.usize(1..=4) {
         let other = other(donors, random);

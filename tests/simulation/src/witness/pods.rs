@@ -99,7 +99,7 @@ impl LeavingPods {
 
     fn delete(&self, leave: Leave<'_>, facts: &Facts<'_>, verdict: &mut Verdict) {
         let Leave { by, uid, app, deadline, now, .. } = leave;
-        // An eviction adds the condition for the pod's Job, whatever the annotation says.
+        // An eviction adds the condition for the pod's Job, also to an annotated pod.
         let was_evicted = self.evictions.contains(&(by, uid.to_owned()));
         verdict.check(Invariant::DeletedWhenDue, was_evicted, || format!("{by} deletes {uid} before any eviction"));
         let is_informed = facts.clusters.pod(uid).is_none_or(|pod| pod.is_disruption_target);
