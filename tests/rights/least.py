@@ -66,6 +66,8 @@ BEYOND: dict[str, Any] = {
 HARMLESS_WITHOUT = {"aws:TagKeys", "eks:kubernetesGroups"}
 # A group may have any tags, and must have the one that the stack asks for, if it asks for one.
 GROUP_TAG = "aws:ResourceTag/"
+# A request to replace an instance needs this tag of the group.
+TERMINATE, REPLACED = "autoscaling:TerminateInstanceInAutoScalingGroup", "spillway:replace"
 
 
 class Case:
@@ -74,7 +76,8 @@ class Case:
     def __init__(self, line: dict[str, Any], read: dict[str, Any]) -> None:
         self.role = line["role"]
         self.asked = Asked(line["action"], line["resource"], line["context"])
-        self.group_tag = line["parameters"].get("HookGroupTag", "=").split("=")[0]
+        of_hooks = line["parameters"].get("HookGroupTag", "=").split("=")[0]
+        self.group_tag = REPLACED if self.asked.action == TERMINATE else of_hooks
         logical_id = "Announcer" if self.role == "AnnouncerRole" else "Drain"
         deployed = Deployed(logical_id, self.role, line["name"], line["parameters"])
         self.policies = policies_of(read, self.role, deployed, MOTO)

@@ -9,7 +9,7 @@ from bed_aws import template
 from least import MOTO, REGION, ROOT, Case, Suite, actions
 
 WHERE = f"{MOTO.region}:{MOTO.account}"
-ALL = {"LoadBalancers": "wait"}
+ALL = {"LoadBalancers": "wait", "Replace": "spot"}
 
 
 def call(action: str, resource: str = "*", **context: Any) -> dict[str, Any]:
@@ -22,6 +22,12 @@ def call(action: str, resource: str = "*", **context: Any) -> dict[str, Any]:
 CALLS = [
     call("ec2:DescribeInstances"),
     call("elasticloadbalancing:DescribeTags"),
+    call("ec2:DescribeSpotInstanceRequests"),
+    call(
+        "autoscaling:TerminateInstanceInAutoScalingGroup",
+        f"arn:aws:autoscaling:{WHERE}:autoScalingGroup:0:autoScalingGroupName/workers",
+        **{"aws:ResourceTag/spillway:replace": "true", "aws:ResourceTag/env": "prod"},
+    ),
     call(
         "events:PutEvents",
         f"arn:aws:events:{WHERE}:event-bus/default",

@@ -25,7 +25,7 @@ FORMS = {
     "AWS::Scheduler::ScheduleGroup": ("scheduler:us-east-1:123456789012:schedule-group/", "", 64),
 }
 # With these every right is there, and with each other one less.
-WITH_ALL = {"Webhook": "/spillway/webhook", "TopicArn": "arn:aws:sns:us-east-1:123456789012:drains", "ManagedTag": "x", "LoadBalancers": "wait", "Clusters": "prod"}
+WITH_ALL = {"Webhook": "/spillway/webhook", "TopicArn": "arn:aws:sns:us-east-1:123456789012:drains", "ManagedTag": "x", "LoadBalancers": "wait", "Replace": "spot", "Clusters": "prod"}
 CHOICES = [{}, WITH_ALL, {"HookGroupTag": "team=shop"}, {"Webhook": "arn:aws:secretsmanager:us-east-1:123456789012:secret:a-AbCd12"}]
 
 

@@ -20,7 +20,7 @@ pub use spillway_receipt::LifecycleResult;
 #[cfg(test)]
 use table::SETTINGS;
 pub use values::{
-    GroupTag, KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NoticeFamily, Policy, Schedules,
+    GroupTag, KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NoticeFamily, Policy, Replace, Schedules,
     TaintNames, Taints,
 };
 
@@ -52,6 +52,8 @@ pub struct Settings {
     pub hook_max_wait: Duration,
     /// Time before scheduled maintenance at which its drain begins.
     pub maintenance_lead: Duration,
+    /// Notices at which an Auto Scaling group replaces the instance.
+    pub replace: Replace,
     /// Taints of drained nodes.
     pub taints: Taints,
     /// Exclusion of drained nodes from load balancers.
@@ -91,6 +93,7 @@ impl Settings {
             hooks_without_node: reader.read(table::HOOKS_WITHOUT_NODE, values::hooks_without_node),
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, 60..=172_800)),
             maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 10..=172_800)),
+            replace: reader.read(table::REPLACE, values::replace),
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),
             node_events: reader.read(table::NODE_EVENTS, values::flag),

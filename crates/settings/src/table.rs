@@ -98,6 +98,14 @@ pub(crate) const NODE_SELECTOR: Setting = Setting {
     meaning: "only nodes with these labels are drained. This costs a request before the cordon. A node with the label \
               spillway/ignore is never drained",
 };
+pub(crate) const REPLACE: Setting = Setting {
+    name: "SPILLWAY_REPLACE",
+    default: "off",
+    accepted: "off, spot or spot,maintenance",
+    meaning: "at which notices the Auto Scaling group [replaces the instance](notices.md#replacement-first) before AWS takes the \
+              old one: `spot` at the interruption, `maintenance` after the drain for a retirement or a stop. Only in groups \
+              with the tag `spillway:replace=true`",
+};
 pub(crate) const TAINTS: Setting = Setting {
     name: "SPILLWAY_TAINTS",
     default: NONE,
@@ -129,7 +137,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
     meaning: "whether to change nothing and only report the intended actions",
 };
 /// All settings, in the template's order.
-pub(crate) const SETTINGS: [Setting; 17] = [
+pub(crate) const SETTINGS: [Setting; 18] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -143,6 +151,7 @@ pub(crate) const SETTINGS: [Setting; 17] = [
     HOOKS_WITHOUT_NODE,
     HOOK_MAX_WAIT,
     MAINTENANCE_LEAD,
+    REPLACE,
     TAINTS,
     LOAD_BALANCERS,
     NODE_EVENTS,

@@ -34,6 +34,7 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE"),
         ("SPILLWAY_HOOK_MAX_WAIT_S", "60"),
         ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
+        ("SPILLWAY_REPLACE", "spot,maintenance"),
         ("SPILLWAY_TAINTS", "out-of-service,nth"),
         ("SPILLWAY_LOAD_BALANCERS", "wait"),
         ("SPILLWAY_NODE_EVENTS", "true"),
@@ -50,7 +51,7 @@ fn every_setting_can_be_set() {
 
 #[test]
 fn off_is_the_default_of_its_settings() {
-    let off = ["CORDON_ON", "LAUNCH", "KARPENTER", "HOOKS_WITHOUT_NODE", "LOAD_BALANCERS", "TAINTS"];
+    let off = ["CORDON_ON", "LAUNCH", "KARPENTER", "HOOKS_WITHOUT_NODE", "LOAD_BALANCERS", "TAINTS", "REPLACE"];
     for name in off.map(|name| format!("{PREFIX}{name}")) {
         assert_eq!(read(&[(&name, "off")]).unwrap(), read(&[]).unwrap(), "{name}");
         for wrong in ["ignore", "leave", "none"] {

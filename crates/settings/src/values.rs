@@ -120,6 +120,21 @@ impl fmt::Display for GroupTag {
     }
 }
 
+/// Notices at which an Auto Scaling group replaces the instance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Replace {
+    pub spot: bool,
+    pub maintenance: bool,
+}
+
+impl Replace {
+    /// Returns `true` if some notice replaces an instance.
+    #[must_use]
+    pub fn is_on(self) -> bool {
+        self.spot || self.maintenance
+    }
+}
+
 /// Names of a node's taints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaintNames {
@@ -213,6 +228,14 @@ pub(super) fn taints(value: &str) -> Accepted<Taints> {
         }
     }
     Some(taints)
+}
+
+pub(super) fn replace(value: &str) -> Accepted<Replace> {
+    let spot = Replace { spot: true, maintenance: false };
+    one_of(
+        value,
+        &[(OFF, Replace::default()), ("spot", spot), ("spot,maintenance", Replace { maintenance: true, ..spot })],
+    )
 }
 
 pub(super) fn load_balancers(value: &str) -> Accepted<LoadBalancers> {
