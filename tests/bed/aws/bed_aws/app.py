@@ -86,6 +86,8 @@ class App:
         match call.service:
             case "autoscaling":
                 return self._state.autoscaling.answer(call)
+            case "ec2":
+                return self._state.autoscaling.replacing.spot_requests(call)
             case "cloudformation":
                 return self._state.stacks.answer(call)
             case "eks":

@@ -23,6 +23,7 @@ from bed_aws.instances import Instances
 from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
 from bed_aws.pages import Pages
+from bed_aws.replacing import Replacing
 
 RESULTS = ("CONTINUE", "ABANDON")
 TOKEN_LENGTH = 36
@@ -51,6 +52,7 @@ class AutoScaling:
         self._groups: dict[str, Group] = {}
         self._lives: dict[str, Life] = {}
         self._lock = RLock()
+        self.replacing = Replacing(self, instances, notices, pages)
 
     def put_group(self, name: str, hooks: list[Hook], tags: dict[str, str], keeps_abandoned: bool = False) -> None:
         arn = f"arn:aws:autoscaling:{self._moto.region}:{self._moto.account}:autoScalingGroup:{uuid.uuid4()}"
@@ -80,7 +82,12 @@ class AutoScaling:
 
     def tags_of(self, name: str) -> dict[str, str]:
         """None of a group that does not exist: such a one has no ARN either, and whoever may call at all is told."""
+        if life := self._lives.get(name):
+            return life.group.tags
         return self._groups[name].tags if name in self._groups else {}
+
+    def life_of(self, instance_id: str) -> Life | None:
+        return self._lives.get(instance_id)
 
     def launch(self, instance_id: str, group: Group, into_warm_pool: bool) -> Deliveries:
         """Takes an instance into its group, past the launch hooks."""
@@ -123,6 +130,11 @@ class AutoScaling:
             return _answer(call.action, self._tags(call))
         if call.action == "DescribeAutoScalingGroups":
             return _answer(call.action, self._described_groups(call))
+        if call.action == "DescribeScalingActivities":
+            return _answer(call.action, self.replacing.activities(call))
+        if call.action == "TerminateInstanceInAutoScalingGroup":
+            with self._lock:
+                return _answer(call.action, self.replacing.terminate(call))
         if call.action == "DescribeAutoScalingInstances":
             return _answer(call.action, self._described_instances(call))
         if call.action in ("PutLifecycleHook", "DeleteLifecycleHook"):
@@ -309,7 +321,7 @@ class AutoScaling:
         return (
             f"<member><AutoScalingGroupName>{escape(group.name)}</AutoScalingGroupName>"
             f"<AutoScalingGroupARN>{escape(group.arn)}</AutoScalingGroupARN><MinSize>0</MinSize><MaxSize>9</MaxSize>"
-            "<DesiredCapacity>3</DesiredCapacity><DefaultCooldown>300</DefaultCooldown>"
+            f"{self.replacing.described(group.name)}<DefaultCooldown>300</DefaultCooldown>"
             "<AvailabilityZones><member>us-east-1a</member></AvailabilityZones><HealthCheckType>EC2</HealthCheckType>"
             f"<CreatedTime>2026-11-21T00:00:00Z</CreatedTime><Instances>{instances}</Instances><Tags>{tags}</Tags>"
             f"{policy}</member>"

@@ -50,6 +50,9 @@ class BedApi:
             "put_group_that_keeps": lambda **fields: self.put_group(**fields, keeps_abandoned=True),
             "put_group_with_tags": self.put_group,
             "group": state.autoscaling.described_group,
+            "put_group_state": state.autoscaling.replacing.put,
+            "mark_spot_request": state.autoscaling.replacing.mark,
+            "launched": state.autoscaling.replacing.launched,
             "launch": self.launch,
             "instance": state.autoscaling.described,
             "terminate_instance": state.instances.terminate,
@@ -148,6 +151,7 @@ class BedApi:
         if self._state.instances.get(instance_id).lifecycle != "spot":
             raise BedError(f"{instance_id} is no spot instance: AWS interrupts no other", 409)
         # Started first: the two minutes do not wait for the notice to arrive. No hook holds a reclaimed instance.
+        self._state.autoscaling.replacing.mark(instance_id, "marked-for-termination")
         reclaim = Timer(in_s, self._state.instances.terminate, [instance_id])
         reclaim.daemon = True
         reclaim.start()

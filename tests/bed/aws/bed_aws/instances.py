@@ -106,6 +106,8 @@ class Instances:
             )
             instance = reservation.instances[0]
             instance.capacity_reservation_id = reserved and reserved.id
+            if spot:
+                instance.spot_instance_request_id = instance.id.replace("i-", "sir-")
             if name_form == "resource":
                 instance.__class__ = ResourceNamed
             self._living[instance.id] = instance

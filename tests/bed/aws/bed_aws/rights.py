@@ -18,9 +18,11 @@ ON_NO_RESOURCE = {
     ("autoscaling", "DescribeAutoScalingGroups"),
     ("autoscaling", "DescribeAutoScalingInstances"),
     ("autoscaling", "DescribeLifecycleHooks"),
+    ("autoscaling", "DescribeScalingActivities"),
     ("autoscaling", "DescribeTags"),
     ("ec2", "DescribeInstances"),
     ("ec2", "DescribeInstanceStatus"),
+    ("ec2", "DescribeSpotInstanceRequests"),
     ("eks", "ListClusters"),
     ("elasticloadbalancing", "DescribeTags"),
     ("elasticloadbalancing", "DescribeTargetGroups"),
@@ -37,6 +39,7 @@ ON_A_GROUP = {
     ("autoscaling", "DeleteLifecycleHook"),
     ("autoscaling", "PutLifecycleHook"),
     ("autoscaling", "RecordLifecycleActionHeartbeat"),
+    ("autoscaling", "TerminateInstanceInAutoScalingGroup"),
 }
 
 
@@ -59,7 +62,8 @@ def needed(call: Call, moto: Moto, tags: GroupTags) -> list[Asked]:
 
 
 def _group(call: Call, where: str, tags: GroupTags) -> Asked:
-    group = call.request.values["AutoScalingGroupName"]
+    # A call that names an instance alone is on its group.
+    group = call.request.values.get("AutoScalingGroupName") or call.request.values["InstanceId"]
     # AWS' own part of the ARN is not known by the name.
     own = "00000000-0000-0000-0000-000000000000"
     arn = f"arn:aws:autoscaling:{where}:autoScalingGroup:{own}:autoScalingGroupName/{group}"

@@ -77,6 +77,18 @@ class TheRoles(unittest.TestCase):
             for group in ("other-nodes", "untagged"):
                 self.assert_denied("AccessDenied", "autoscaling", call, AutoScalingGroupName=group)
 
+    def test_instances_are_replaced_in_tagged_groups_alone(self) -> None:
+        self.groups = {"i-1": {"spillway:replace": "true"}, "i-2": {"spillway:replace": "false"}, "i-3": {}}
+        for value in (None, "off"):
+            self.deploy(**({"SPILLWAY_REPLACE": value} if value else {}))
+            self.assert_denied("AccessDenied", "autoscaling", "TerminateInstanceInAutoScalingGroup", InstanceId="i-1")
+            self.assert_denied("UnauthorizedOperation", "ec2", "DescribeSpotInstanceRequests")
+        self.deploy(SPILLWAY_REPLACE="spot")
+        self.call("autoscaling", "TerminateInstanceInAutoScalingGroup", InstanceId="i-1")
+        self.call("ec2", "DescribeSpotInstanceRequests")
+        for instance in ("i-2", "i-3"):
+            self.assert_denied("AccessDenied", "autoscaling", "TerminateInstanceInAutoScalingGroup", InstanceId=instance)
+
     def test_scheduler_invokes_only_the_function_of_its_stack(self) -> None:
         key, function = self.caller.access_key_id, f"arn:aws:lambda:{WHERE}:function:"
         self.assertTrue(self.iam.may_schedule(key, f"{function}drain-1"))
