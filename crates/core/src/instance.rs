@@ -18,6 +18,8 @@ pub struct Instance {
     pub private_dns_name: Option<String>,
     pub state: InstanceState,
     pub type_name: Option<String>,
+    /// Id of the spot request; absent if EC2 names none.
+    pub spot_request: Option<String>,
     pub tags: BTreeMap<String, String>,
 }
 
@@ -48,6 +50,7 @@ impl Instance {
             private_dns_name: Some(name.to_owned()),
             state: InstanceState::Up,
             type_name: None,
+            spot_request: None,
             tags: BTreeMap::new(),
         })
     }

@@ -12,6 +12,7 @@
 //! * `drain`: pods that leave, their deadlines and their results
 //! * `hook_timeouts`: Auto Scaling's timeouts
 //! * `continuation`: limits of a notice over all invocations
+//! * `replacement`: conditions for another instance of the Auto Scaling group at the notice
 //! * `outcome`: result of an action, and its sentence
 
 pub mod clock;
@@ -25,5 +26,6 @@ pub mod invocation;
 pub mod kube;
 pub mod node;
 pub mod outcome;
+pub mod replacement;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_support;

@@ -26,9 +26,10 @@ pub enum Outcome {
     },
     /// Karpenter drains the node, or has begun before.
     HandedOver(HandedOver),
-    /// The node of a launched instance is Ready; with the result of its uncordon, if it was out of use.
+    /// The node of a launched instance is Ready, seconds after the notice; with the result of its uncordon, if it was out of use.
     Ready {
         node: String,
+        after_s: i64,
         uncordoned: Option<UncordonOutcome>,
     },
     Uncordon(UncordonOutcome),
@@ -149,8 +150,8 @@ impl fmt::Display for Outcome {
                 write!(f, "node {node} is cordoned, and its pods stay: the settings ask for no more")
             }
             Self::HandedOver(handed) => handed_over(handed, f),
-            Self::Ready { node, uncordoned } => {
-                write!(f, "node {node} is Ready: its launch hook is completed")?;
+            Self::Ready { node, after_s, uncordoned } => {
+                write!(f, "node {node} is Ready after {after_s} s: its launch hook is completed")?;
                 uncordoned.as_ref().map_or(Ok(()), |uncordoned| write!(f, "; {uncordoned}"))
             }
             Self::Uncordon(uncordon) => write!(f, "{uncordon}"),

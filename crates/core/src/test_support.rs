@@ -27,6 +27,7 @@ pub fn instance() -> Instance {
         private_dns_name: None,
         state: InstanceState::Up,
         type_name: None,
+        spot_request: None,
         tags: BTreeMap::new(),
     }
 }

@@ -61,6 +61,8 @@ pub enum StepName {
     Claimed,
     /// The node's `NodeClaim` is deleted. Karpenter drains the node.
     NodeClaimDeleted,
+    /// The Auto Scaling group has taken the request to replace the instance.
+    ReplacementRequested,
     /// The drain is over.
     Drained,
     /// The node of a launched instance is Ready.

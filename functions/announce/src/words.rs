@@ -60,7 +60,11 @@ pub(crate) fn sentence(event: &Event) -> String {
             let end = receipt.notice.deadline.map(|at| format!(", which ends at {}", time(at))).unwrap_or_default();
             format!("{} of {}{end}", kind(receipt), instance(receipt))
         }
-        Phase::Blocked | Phase::Unblocked | Phase::Ended => receipt.reason.clone(),
+        Phase::Blocked | Phase::Unblocked => receipt.reason.clone(),
+        Phase::Ended => match &receipt.replacement {
+            Some(replacement) => format!("{}; replacement {replacement}", receipt.reason),
+            None => receipt.reason.clone(),
+        },
     }
 }
 
@@ -259,6 +263,13 @@ mod tests {
         let mut bare = begun(1);
         bare.receipt = Receipt::default();
         assert_eq!(sentence(&bare), "a notice that could not be read of an unknown instance");
+    }
+
+    #[test]
+    fn end_of_a_drain_names_the_replacement() {
+        let mut event = ended(1, "drained");
+        event.receipt.replacement = Some("requested at 0.9 s".to_owned());
+        assert_eq!(sentence(&event), format!("{}; replacement requested at 0.9 s", event.receipt.reason));
     }
 
     #[test]

@@ -55,6 +55,12 @@ impl Limits {
         }
     }
 
+    /// The limits, with a drain that ends at the deadline at the latest.
+    #[must_use]
+    pub fn within(self, deadline: Option<Timestamp>) -> Self {
+        Self { drain: deadline.map_or(self.drain, |deadline| self.drain.min(deadline)), ..self }
+    }
+
     fn until(at: Timestamp) -> Self {
         Self { drain: at, retry: at, detaching: Duration::ZERO }
     }

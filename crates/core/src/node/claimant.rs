@@ -59,6 +59,8 @@ pub struct Claim {
     pub labels: BTreeMap<String, String>,
     /// Time of a cordon before the claim, if known.
     pub cordoned: Option<Timestamp>,
+    /// Deadline that the annotation names.
+    pub until: Option<Timestamp>,
 }
 
 impl Claim {
@@ -93,6 +95,7 @@ mod tests {
             holder: String::new(),
             labels: BTreeMap::new(),
             cordoned: None,
+            until: None,
         };
         let joined = ClaimResult::Joined { notice: "spot interruption".to_owned(), event: "e-1".to_owned() };
         assert!(claim(joined).is_joined());

@@ -60,6 +60,7 @@ mod tests {
             holder: "e-1".to_owned(),
             labels: BTreeMap::new(),
             cordoned: None,
+            until: None,
         };
         cordoning_again(&serde_json::from_value(node).unwrap(), &claim).map(|patch| json!(patch).to_string())
     }

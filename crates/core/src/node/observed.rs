@@ -162,6 +162,11 @@ fn bar(observed: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<U
 }
 
 impl Free {
+    /// Deadline that the annotation of the claim names.
+    pub fn until(&self) -> Option<Timestamp> {
+        self.annotation.until
+    }
+
     pub fn patch(&self, provider_id: &str, claimant: &Claimant<'_>) -> Patch {
         let Self { observed, annotation, taint, .. } = self;
         let (labels, annotations) = (observed.labels.as_ref(), observed.annotations.as_ref());

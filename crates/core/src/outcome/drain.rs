@@ -26,6 +26,11 @@ pub enum DrainOutcome {
 }
 
 impl DrainOutcome {
+    /// Returns `true` if no pod is left that the drain would wait for.
+    pub fn is_empty_node(&self) -> bool {
+        self.ending() == Ending::Drained
+    }
+
     pub(super) fn ending(&self) -> Ending {
         match self {
             Self::Drained { .. } | Self::Silent { .. } | Self::Stuck { .. } => Ending::Drained,

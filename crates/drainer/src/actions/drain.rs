@@ -11,12 +11,12 @@ use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::kube::pod::Pod;
 use spillway_core::node::claimant::{Claim, ClaimResult};
 use spillway_core::outcome::{DrainOutcome, not_yet};
-use spillway_notice::Notice;
+use spillway_notice::{Kind, Notice};
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
 use super::claim::{Claiming, Purpose, claim, hook_over, keep_trying_to_cordon};
-use super::{Next, after_drain, lifecycle, pace, undo_check};
+use super::{Next, after_drain, lifecycle, pace, replacement, undo_check};
 use crate::context::target::beside;
 use crate::context::{Attempt, Context, Target};
 use crate::drain::side_task::SideTask;
@@ -49,6 +49,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         return Ok(Next::Done(postponed));
     }
     log_claim(&node.claim, attempt.notice);
+    attempt.join(&node.claim, target.instance);
+    let hook = hook.map(|window| attempt.within_joined(window)).boxed_local().shared();
     let arranged = undo_check::arrange(context, attempt, &node.claim).await;
     let action = DrainAction { context, target, node: &node, claim_began, hook, stop: stop(attempt, &node) };
     let Some(listed) = action.list().await? else {
@@ -56,6 +58,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         return Ok(Box::pin(hook_over(context, target, record)).await.into());
     };
     let outcome = action.run(&listed, record).await?;
+    if outcome.is_empty_node() {
+        record.replaced(Box::pin(replacement::replace(context, target, &node.claim, Kind::Maintenance)).await);
+    }
     arranged.map(|()| outcome.into())
 }
 
@@ -77,7 +82,7 @@ impl DrainAction<'_> {
         let Target { attempt, cluster, .. } = self.target;
         tokio::select! {
             biased;
-            listed = drain::list_claimed(self.node, self.claim_began, attempt.window) => {
+            listed = drain::list_claimed(self.node, self.claim_began, attempt.within_joined(attempt.window)) => {
                 listed.map(Some).map_err(|error| {
                     let doing = format!("list the pods of node {}", self.node.claim.node);
                     Failure::Kubernetes { doing, cluster: (*cluster).clone(), error }
@@ -125,13 +130,16 @@ impl DrainAction<'_> {
 
     /// Evicts the pods until the node is empty or the drain ends. Retries a denied cordon meanwhile.
     async fn evict(&self, listed: &Listed<Pod>, side_task: &mut SideTask<'_>, record: &mut Record) -> DrainReport {
-        let Attempt { history, invocation, window, .. } = self.target.attempt;
-        let drain = Drain::new(self.node, listed, history, self.claim_began, *window, invocation.clock);
+        let attempt = self.target.attempt;
+        let (window, clock) = (attempt.within_joined(attempt.window), attempt.invocation.clock);
+        let drain = Drain::new(self.node, listed, attempt.history, self.claim_began, window, clock);
         // On the heap: beside one another they are too large for a thread's stack in a debug build.
         let draining = Box::pin(drain.run(self.hook.clone(), self.stop.clone(), side_task));
         let cordoning = Box::pin(keep_trying_to_cordon(self.target, self.node, record));
-        let report = beside(draining, cordoning).await;
+        let replacing = Box::pin(replacement::replace(self.context, self.target, &self.node.claim, Kind::Spot));
+        let (report, replaced) = tokio::join!(beside(draining, cordoning), replacing);
         (record.window, record.blockage) = (Some(report.window), report.blockage);
+        record.replaced(replaced);
         report
     }
 
@@ -176,6 +184,10 @@ impl DrainAction<'_> {
             (DrainEnd::Stopped(StopReason::GivenBack), _) => Ok(DrainOutcome::GivenBack { node }),
             (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
+            }
+            // EC2 took the instance at the deadline of the spot claim, whose own receipt names the lost pods.
+            (DrainEnd::TimeUp, _) if attempt.has_joined() && matches!(record.hook, HookStatus::AlreadyOver(_)) => {
+                Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost) })
             }
             (DrainEnd::TimeUp, _) if attempt.is_kept() => Err(kept(attempt, node, &counts, record)),
             (DrainEnd::TimeUp, _) => Err(pods_lost(&node, &counts)),
@@ -253,7 +265,6 @@ fn log_claim(claim: &Claim, notice: &Notice) {
 mod tests {
     use kube::core::Status;
     use spillway_notice::Deadline;
-    use spillway_notice::Kind;
 
     use super::*;
     use crate::test_support::log::logged;
@@ -266,7 +277,15 @@ mod tests {
         let lines = logged(|| {
             for how in [ClaimResult::First, ClaimResult::CordonedByOthers, ClaimResult::Again, joined, denied] {
                 let (node, holder) = ("n-1".to_owned(), "e-1".to_owned());
-                let claim = Claim { node, provider_id: String::new(), how, holder, labels: [].into(), cordoned: None };
+                let claim = Claim {
+                    node,
+                    provider_id: String::new(),
+                    how,
+                    holder,
+                    labels: [].into(),
+                    cordoned: None,
+                    until: None,
+                };
                 log_claim(&claim, &notice(Kind::Spot, Deadline::Open));
             }
         });

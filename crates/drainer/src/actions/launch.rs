@@ -85,7 +85,10 @@ async fn until_ready(context: &Context, target: &Target<'_>, record: &mut Record
         record.found(node);
     }
     match readiness {
-        Readiness::Ready { node } => Ok(Outcome::Ready { node, uncordoned }),
+        Readiness::Ready { node } => {
+            let after_s = attempt.invocation.clock.now().duration_since(attempt.notice.time).as_secs();
+            Ok(Outcome::Ready { node, after_s, uncordoned })
+        }
         readiness => {
             let (instance, cluster) = (instance.id.to_string(), (*cluster).clone());
             Err(Failure::NotReady { instance, cluster, readiness })

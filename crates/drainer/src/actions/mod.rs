@@ -13,6 +13,7 @@
 //! * `look_up_maintenance`: finds maintenance in EC2 for which no notice came
 //! * `found`: checks such maintenance again when it begins
 //! * `pace`: postpones planned drains while others of the group and zone go on
+//! * `replacement`: has the Auto Scaling group launch another instance
 //! * `postpone`, `fan_out`, `continue_next`: hand the notice on: at a time, per instance, to the next invocation
 //! * `dry_run`: describes the outcome of a decision without a change
 
@@ -33,6 +34,7 @@ pub(crate) mod node_claim;
 pub(crate) mod out_of_service;
 mod pace;
 pub(crate) mod postpone;
+mod replacement;
 pub(crate) mod uncordon;
 pub(crate) mod undo_check;
 

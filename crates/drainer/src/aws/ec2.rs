@@ -210,6 +210,7 @@ fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {
         private_dns_name: instance.private_dns_name.filter(|name| !name.is_empty()),
         state,
         type_name: instance.instance_type.map(|name| name.as_str().to_owned()),
+        spot_request: instance.spot_instance_request_id.filter(|id| !id.is_empty()),
         tags: tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect(),
     }
 }

@@ -6,11 +6,13 @@ pub mod itself;
 pub(crate) mod lifecycle;
 pub(crate) mod managed_tag;
 pub(crate) mod queue;
+pub(crate) mod replacement;
 pub(crate) mod retention;
 pub(crate) mod target_groups;
 
 pub use itself::Itself;
 pub use lifecycle::timeouts as hook_timeouts;
+pub use replacement::state_of as group_state;
 pub use retention::keeps_abandoned;
 pub use spillway_aws_call::{CallError, CallErrorKind};
 use spillway_retry as retry;

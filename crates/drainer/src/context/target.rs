@@ -1,6 +1,8 @@
 //! Notice in one invocation: its window, hook, instance and claim.
 
+use std::cell::Cell;
 use std::pin::pin;
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
@@ -11,10 +13,11 @@ use spillway_core::drain::deadline::{MARGIN, Termination, Window};
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claim_annotation::{ClaimAnnotation, Pace};
-use spillway_core::node::claimant::Claimant;
+use spillway_core::node::claimant::{Claim, Claimant};
 use spillway_core::node::taint;
+use spillway_core::replacement;
 use spillway_notice::continued::History;
-use spillway_notice::{Deadline, Kind, Notice};
+use spillway_notice::{Deadline, Kind, Notice, spot};
 use spillway_settings::{LoadBalancers, Settings};
 use tokio::time::Instant;
 
@@ -39,6 +42,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) settings: &'a Settings,
     /// Window of the drain, without the hook's timeouts ([`Self::window_of_hook`]).
     pub(crate) window: Window,
+    /// Deadline of the spot claim that the hook's notice has joined.
+    joined: Cell<Option<Timestamp>>,
 }
 
 /// Instance of a notice, with its cluster and manager.
@@ -103,13 +108,37 @@ impl<'a> Attempt<'a> {
             // No force before the hook's timeouts are known.
             window.instance_goes = Termination::Unknown;
         }
-        Self { notice, history, invocation, action, settings, window }
+        Self { notice, history, invocation, action, settings, window, joined: Cell::default() }
     }
 
     /// Returns the limits of the work on the notice.
     pub(crate) fn limits(&self) -> Limits {
         let timeouts = self.action.as_ref().and_then(LifecycleAction::known_timeouts);
-        Limits::of(self.notice, timeouts, self.settings)
+        Limits::of(self.notice, timeouts, self.settings).within(self.joined.get())
+    }
+
+    /// Takes the deadline of the spot claim that the hook's notice has joined, if that claim replaces the instance.
+    pub(crate) fn join(&self, claim: &Claim, instance: &Instance) {
+        let now = self.invocation.clock.now();
+        self.joined.set(replacement::deadline_of_claim(self.notice, instance, claim, self.settings, now));
+    }
+
+    /// Returns `true` if the deadline of a spot claim holds.
+    pub(crate) fn has_joined(&self) -> bool {
+        self.joined.get().is_some()
+    }
+
+    /// The window within the deadline of the joined claim: nothing is forced later than in the drain of the spot notice. An
+    /// instance that its group keeps, or whose hook is not known yet, forces nothing here.
+    pub(crate) fn within_joined(&self, window: Window) -> Window {
+        let Some(deadline) = self.joined.get() else { return window };
+        let at = self.invocation.clock.instant(deadline);
+        let instance_goes = match window.instance_goes {
+            Termination::AtTheLatest(_) => Termination::At(at),
+            other => other,
+        };
+        let start = self.invocation.clock.instant(deadline - spot::NOTICE).min(window.start);
+        Window { start, end: window.end.min(at), instance_goes, detaching: Duration::ZERO, ..window }
     }
 
     /// Returns the window with the hook's timeouts and the group's retention policy, never wider than before. Retries the policy
@@ -229,8 +258,6 @@ impl Target<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use spillway_core::test_support::maintenance;
     use tokio::time::sleep;
 

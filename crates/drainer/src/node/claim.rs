@@ -65,6 +65,7 @@ async fn claim_as_observed(
         holder: holder.to_owned(),
         labels: labels.unwrap_or_default(),
         cordoned,
+        until: None,
     };
     let labels = observed.labels.clone();
     let free = match claim_state(observed, name, claimant) {
@@ -76,7 +77,10 @@ async fn claim_as_observed(
         ClaimState::Barred(why) => return Err(why.into()),
     };
     match patch::send(nodes, name, free.patch(&provider_id, claimant)).await {
-        Ok(Some(node)) => Ok(claimed(free.how, own, node.labels)),
+        Ok(Some(node)) => {
+            let until = free.until();
+            Ok(Claim { until, ..claimed(free.how, own, node.labels) })
+        }
         Ok(None) => Err(Unclaimed::NoNode.into()),
         // The node is the instance's and free: admission runs only after the tests of the patch.
         Err(ApiError::Refused(status))
@@ -116,7 +120,7 @@ pub(crate) async fn observe_without_claiming(
         }
         ClaimState::Barred(why) => return Err(why.into()),
     };
-    Ok(Claim { node: name, provider_id: provider_id(&node).to_owned(), how, holder, labels, cordoned })
+    Ok(Claim { node: name, provider_id: provider_id(&node).to_owned(), how, holder, labels, cordoned, until: None })
 }
 
 #[derive(Debug)]

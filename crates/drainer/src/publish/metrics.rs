@@ -34,7 +34,7 @@ pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> 
 }
 
 /// All metrics (docs/metrics.md), with their values in the receipt.
-fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 14] {
+fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
     let receipt = &publication.receipt;
     let count = |count: usize| Some(json!(count));
     let failed = receipt.ending == Some(Ending::Failed);
@@ -60,6 +60,7 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 14] {
         ("BudgetRefusals", Unit::Count, Some(json!(refusals))),
         ("HooksNotCompleted", Unit::Count, count(usize::from(hook_not_completed))),
         ("NoticeToClaim", Unit::Milliseconds, receipt.step_ms(StepName::Claimed).map(Value::from)),
+        ("NoticeToReplacement", Unit::Milliseconds, receipt.step_ms(StepName::ReplacementRequested).map(Value::from)),
         ("NoticeToDrained", Unit::Milliseconds, emptied.map(Value::from)),
         ("TimeLeft", Unit::Milliseconds, time_left.map(Value::from)),
     ]

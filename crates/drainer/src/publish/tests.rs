@@ -121,6 +121,7 @@ pub(super) fn claim(how: ClaimResult) -> Claim {
         holder: "e-1".to_owned(),
         labels: [("team".to_owned(), "shop".to_owned())].into(),
         cordoned: None,
+        until: None,
     }
 }
 

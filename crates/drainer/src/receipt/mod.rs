@@ -116,6 +116,7 @@ impl Publication {
             }),
             steps: record.steps.iter().map(|(step, at)| Step { step: *step, at_ms: ms(*at) }).collect(),
             after_drain: record.after_drain,
+            replacement: record.replacement.as_ref().zip(notice.time).map(|(replaced, time)| replaced.text(time)),
             hook: hook.map(|hook| record.hook.of(hook).with_heartbeats(record.heartbeats.iter().map(|at| ms(*at)))),
             earlier: earlier.to_vec(),
             pods: record.pods.iter().cloned().map(Pod::AtTheEnd).collect(),

@@ -12,6 +12,7 @@ use spillway_core::drain::pod::RequestedBy;
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::Claim;
+use spillway_core::replacement::Replacement;
 use spillway_notice::continued::{History, PublishedBlockage};
 use spillway_notice::{Hook, Notice};
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
@@ -45,6 +46,8 @@ pub(crate) struct Record {
     pub(crate) blockage: Option<PublishedBlockage>,
     /// Waits after the last pod.
     pub(crate) after_drain: Option<AfterDrain>,
+    /// Result of replacing the instance, if its group takes part.
+    pub(crate) replacement: Option<Replacement>,
     pub(crate) hook: HookStatus,
     /// Times of the heartbeats that held the lifecycle action.
     pub(crate) heartbeats: Vec<Timestamp>,
@@ -115,6 +118,15 @@ impl Record {
         }
         self.claim = Some(claim.clone());
         self.client = Some(client.clone());
+    }
+
+    /// Notes the result of replacing the instance, if its group takes part.
+    pub(crate) fn replaced(&mut self, replacement: Option<Replacement>) {
+        let Some(replacement) = replacement else { return };
+        if let Replacement::Requested(at) = replacement {
+            self.step(StepName::ReplacementRequested, at);
+        }
+        self.replacement = Some(replacement);
     }
 
     /// Pods left for a later invocation. Those of the earlier invocation if this one listed none.

@@ -34,7 +34,7 @@ pub(crate) async fn client(context: &Context) -> Client {
 /// Claim of an event on the instance's node.
 pub(crate) fn claim(event: &str) -> Claim {
     let (node, provider_id, labels) = (NODE.to_owned(), instance().provider_id(), BTreeMap::new());
-    Claim { node, provider_id, how: ClaimResult::First, holder: event.to_owned(), labels, cordoned: None }
+    Claim { node, provider_id, how: ClaimResult::First, holder: event.to_owned(), labels, cordoned: None, until: None }
 }
 
 /// Notice, invocation and instance.

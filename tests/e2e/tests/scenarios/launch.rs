@@ -9,7 +9,7 @@ use kube::Api;
 use serde_json::Value;
 use spillway_bed::audit::{AuditLog, Request};
 use spillway_bed::aws::{Hook, Instance, InstanceState};
-use spillway_bed::lambda::Lambda;
+use spillway_bed::lambda::{Lambda, Outcome};
 use spillway_bed::{NodeOptions, kubelet, nodes};
 use spillway_e2e::{WAIT, ended, function, the_one, until, user, world};
 
@@ -60,6 +60,13 @@ impl Launched {
     }
 }
 
+/// The node is Ready after some seconds.
+fn assert_ready(outcome: &Outcome, node: &str, end: &str) {
+    let (ending, reason) = ended(outcome);
+    let seconds = reason.strip_prefix(&format!("node {node} is Ready after ")).and_then(|rest| rest.strip_suffix(end));
+    assert!(ending == "done" && seconds.is_some_and(|seconds| seconds.parse::<u32>().is_ok()), "{reason}");
+}
+
 #[tokio::test]
 async fn launch_hook_is_held_until_its_node_is_ready() {
     let hook = Hook::launch("launch").heartbeat_timeout(Duration::from_mins(1));
@@ -76,8 +83,7 @@ async fn launch_hook_is_held_until_its_node_is_ready() {
     launched.boot().await;
 
     let outcome = waiting.await.expect("no panic");
-    let reason = format!("node {} is Ready: its launch hook is completed", launched.instance.private_dns_name);
-    assert_eq!(ended(&outcome), ("done".to_owned(), reason));
+    assert_ready(&outcome, &launched.instance.private_dns_name, " s: its launch hook is completed");
     let state = launched.state().await;
     assert_eq!(state.actions[0].result.as_deref(), Some("CONTINUE"));
     assert_eq!(state.lifecycle_state.as_deref(), Some("InService"));
@@ -98,11 +104,9 @@ async fn node_with_a_replaced_root_volume_is_given_back_when_ready() {
     let given_back = launched.lambda.invoke(booted).await;
 
     assert_eq!(ended(&taken_out).0, "drained", "{taken_out:#?}");
-    let reason = format!(
-        "node {node} is Ready: its launch hook is completed; node {node} is given back to use: its root volume is \
-         replaced"
-    );
-    assert_eq!(ended(&given_back), ("done".to_owned(), reason));
+    let reason =
+        format!(" s: its launch hook is completed; node {node} is given back to use: its root volume is replaced");
+    assert_ready(&given_back, node, &reason);
     let node = Api::<Node>::all(world().await.admin()).get(node).await.expect("the node exists");
     assert_eq!(node.spec.and_then(|spec| spec.unschedulable), None);
     assert_eq!(launched.state().await.lifecycle_state.as_deref(), Some("InService"));

@@ -35,7 +35,7 @@ async fn hook_is_completed_when_the_joined_node_is_ready() {
     let api = [no_node(), read_node(not_ready()), list_node(not_ready()), watched];
     let aws = [hook_described(), heartbeat().perhaps(), completed("CONTINUE")];
     let (outcome, hook) = waited(api, aws).await;
-    let ready = Outcome::Ready { node: NODE.to_owned(), uncordoned: None };
+    let ready = Outcome::Ready { node: NODE.to_owned(), after_s: 2, uncordoned: None };
     assert_eq!((outcome.unwrap(), hook), (ready, HookStatus::Completed(Continue)));
 }
 

@@ -15,6 +15,7 @@ mod node_claim;
 mod out_of_service;
 mod pace;
 mod postpone;
+mod replacement;
 mod targets;
 mod uncordon;
 mod undo_check;
