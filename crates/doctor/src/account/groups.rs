@@ -8,7 +8,8 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use spillway_core::cluster::ClusterName;
 use spillway_core::hook_timeouts::HookTimeouts;
 use spillway_core::instance::{ManagedBy, Membership, managed_by, membership};
-use spillway_drainer::aws::{self, CallError, hook_timeouts, keeps_abandoned};
+use spillway_core::replacement::GroupState;
+use spillway_drainer::aws::{self, CallError, group_state, hook_timeouts, keeps_abandoned};
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
@@ -32,6 +33,8 @@ pub(super) struct Group {
     /// `true` if the group keeps instances whose terminate hook was abandoned.
     pub(super) keeps_abandoned: bool,
     pub(super) kept: Vec<String>,
+    /// What a replacement depends on, without the hooks.
+    pub(super) state: GroupState,
     pub(super) hooks: Vec<GroupHook>,
 }
 
@@ -84,6 +87,7 @@ pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) 
 /// Returns the group without its hooks, if its tags name a cluster.
 fn group(described: AutoScalingGroup) -> Option<Group> {
     let keeps_abandoned = keeps_abandoned(&described);
+    let state = group_state(&described, None);
     let instances = described.instances.into_iter().flatten();
     let is_kept = |state: &LifecycleState| state.as_str().ends_with(KEPT);
     let kept = instances.filter(|instance| instance.lifecycle_state.as_ref().is_some_and(is_kept));
@@ -102,6 +106,7 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
         tags,
         keeps_abandoned,
         kept,
+        state,
         hooks: Vec::new(),
     })
 }

@@ -254,4 +254,4 @@ fn put(group: &Group, hook: &str, timeout: Duration, default_result: LifecycleRe
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

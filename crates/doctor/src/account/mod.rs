@@ -8,6 +8,7 @@
 //! * `event_sources`: event source mappings of the function
 //! * `groups`: lists the Auto Scaling groups with nodes in the clusters
 //! * `hooks`: their terminate hooks (pure)
+//! * `replacements`: groups that replace instances first (pure)
 //! * `karpenter`: finds nodes of Karpenter
 //! * `drainers`: second drainers (pure)
 
@@ -19,6 +20,7 @@ mod groups;
 mod hooks;
 mod karpenter;
 mod pattern;
+mod replacements;
 mod rights;
 mod rules;
 pub(super) mod variables;
@@ -65,6 +67,7 @@ pub(super) async fn checks(
         checks.push(drainers::look(rules, groups, karpenter, Deployed { function, region, settings }));
     }
     checks.extend(about_hooks(&groups, clusters, settings, region));
+    checks.extend(groups.as_ref().ok().and_then(|groups| replacements::look(groups, settings)));
     checks
 }
 

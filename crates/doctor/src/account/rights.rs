@@ -192,15 +192,25 @@ fn of_schedules<'a>(
     ]
 }
 
-/// Rights that only a setting needs. Tags and targets of load balancers need a target group and are not tried.
+/// Rights that only a setting needs. Tags and targets of load balancers need a target group and are not tried. Nor is
+/// `TerminateInstanceInAutoScalingGroup`: AWS looks up the group by an instance, which the call would end.
 fn of_settings(context: &Context) -> Vec<Right<'_>> {
-    let Context { autoscaling, load_balancing, settings, .. } = context;
+    let Context { ec2, autoscaling, load_balancing, settings, .. } = context;
     let mut rights = Vec::new();
     if settings.managed_tag.is_some() {
         let without_it = "notices fail, because the tags of Auto Scaling groups are unknown";
         rights.push(right("autoscaling:DescribeTags", without_it, INVALID, || {
             let group = Filter::builder().name("auto-scaling-group").values(UNKNOWN).build();
             autoscaling.describe_tags().filters(group).send()
+        }));
+    }
+    if settings.replace.is_on() {
+        let without_it = "no instance is replaced at its notice";
+        rights.push(right("ec2:DescribeSpotInstanceRequests", without_it, "DryRunOperation", || {
+            ec2.describe_spot_instance_requests().dry_run(true).send()
+        }));
+        rights.push(right("autoscaling:DescribeScalingActivities", without_it, INVALID, || {
+            autoscaling.describe_scaling_activities().auto_scaling_group_name(UNKNOWN).max_records(1).send()
         }));
     }
     if settings.load_balancers == LoadBalancers::Wait {
@@ -240,6 +250,7 @@ mod tests {
     use serde_json::json;
     use spillway_core::clock::Clock;
     use spillway_core::instance::ManagedBy;
+    use spillway_core::replacement::GroupState;
     use spillway_drainer::doubles::aws::{ec2_error, json_error, query_error};
     use spillway_drainer::doubles::script::call;
     use spillway_drainer::doubles::scripted::TestContext;
@@ -278,6 +289,7 @@ mod tests {
             tags: BTreeMap::new(),
             keeps_abandoned: false,
             kept: Vec::new(),
+            state: GroupState::default(),
             hooks: Vec::new(),
         };
         let end = Instant::now() + Duration::from_secs(60);

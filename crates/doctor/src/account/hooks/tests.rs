@@ -1,11 +1,12 @@
 use spillway_core::hook_timeouts::HookTimeouts;
+use spillway_core::replacement::GroupState;
 use spillway_core::test_support::{settings, tags};
 
 use super::super::groups::HookTransition;
 use super::*;
 use crate::report::CheckStatus;
 
-fn hook(name: &str) -> GroupHook {
+pub(in crate::account) fn hook(name: &str) -> GroupHook {
     let timeout = Duration::from_secs(300);
     GroupHook {
         name: name.to_owned(),
@@ -16,7 +17,7 @@ fn hook(name: &str) -> GroupHook {
     }
 }
 
-fn group(hooks: &[GroupHook]) -> Group {
+pub(in crate::account) fn group(hooks: &[GroupHook]) -> Group {
     Group {
         name: "workers".to_owned(),
         cluster: ClusterName::new("prod"),
@@ -24,6 +25,7 @@ fn group(hooks: &[GroupHook]) -> Group {
         tags: tags(&[("team", "shop")]),
         keeps_abandoned: false,
         kept: Vec::new(),
+        state: GroupState::default(),
         hooks: hooks.to_vec(),
     }
 }
