@@ -25,6 +25,8 @@ FINE, NOT_FINE, WOULD_CHANGE = 0, 1, 3
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.replace and not options.groups:
+        raise Failed("--replace tags groups: give --groups as well")
     asks = not (options.plan or options.yes)
     if asks and (options.output == "json" or not sys.stdin.isatty()):
         raise Failed("it asks before it changes anything, and there is no terminal: give --yes, or look with --plan")
@@ -38,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     groups = [Group.of(one) for one in aws.call("autoscaling", "describe-auto-scaling-groups")["AutoScalingGroups"]]
 
     def one(cluster: clusters.Cluster, plan: bool) -> Result:
-        work = Work(aws, deployed, groups, options.groups, plan, options.extra)
+        work = Work(aws, deployed, groups, options.groups, plan, options.extra, options.replace)
         result = (work.remove if options.remove else work.enroll)(cluster)
         if not plan and not options.remove:
             result.verdict = doctor.verdict(aws, deployed, cluster.name, result.is_fresh)
@@ -88,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument("--cluster", metavar="NAME", nargs="+", action="extend", help="these clusters")
     which.add_argument("--tag", metavar="KEY=VALUE", type=_tag, help="the clusters with this tag")
     made.add_argument("--groups", action="store_true", help="put the terminate hook on the groups of these clusters, too")
+    made.add_argument("--replace", action="store_true", help="with --groups: tag the groups, so that they replace instances first")
     extra = f"apply this file of deploy/optional/ although no parameter needs it: {', '.join(objects.OPTIONAL)}"
     made.add_argument("--with", dest="extra", metavar="FILE", action="append", default=[], choices=objects.OPTIONAL, help=extra)
     made.add_argument("--plan", action="store_true", help="change nothing, and show what would be changed")

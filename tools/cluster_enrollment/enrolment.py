@@ -54,6 +54,7 @@ class Work:
     with_groups: bool
     plan: bool
     extra: list[str]
+    replace_first: bool = False
 
     def enroll(self, cluster: Cluster) -> Result:
         return self._visit(cluster, _Visit.enroll)
@@ -184,7 +185,7 @@ class _Visit:
         for group, hooks in self._groups():
             has_hook = groups.hook_name(hooks, self._work.stack) is not None
             if self._work.with_groups:
-                steps = groups.enroll(group, hooks, self._work.stack)
+                steps = groups.enroll(group, hooks, self._work.stack, self._work.replace_first)
                 ended = self._carry_out([step.told(why_not) for step in steps] if why_not else steps)
                 has_hook = has_hook or ended[-1].state is State.DONE
             (self._result.with_hook if has_hook else self._result.without_hook).append(group.name)

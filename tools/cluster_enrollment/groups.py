@@ -15,6 +15,8 @@ TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 HEARTBEAT_S = 600
 # On a group: this tool has put the tag of HookGroupTag there, so that it may take it off.
 MARK = "spillway/enrolled"
+# On a group and its instances: the group replaces an instance at the notice (crates/core/src/replacement.rs).
+REPLACE = ("spillway:replace", "true")
 # The tags that name a cluster, and those that say who drains a group's nodes: as crates/core/src/instance.rs reads them.
 NAMES = ("aws:eks:cluster-name", "eks:cluster-name", "eks:eks-cluster-name")
 KEY = "kubernetes.io/cluster/"
@@ -67,7 +69,7 @@ class Group:
 Hook = dict[str, Any]
 
 
-def enroll(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
+def enroll(group: Group, hooks: list[Hook], stack: Stack, replace_first: bool = False) -> list[Step]:
     """Steps for the hook; none for a group that another controller drains."""
     if group.drained_by:
         return []
@@ -77,7 +79,7 @@ def enroll(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
     if stack.managed_tag and not _has(group, *stack.managed_tag):
         why = f"the group lacks the tag {stack.parameters['ManagedTag']} of ManagedTag: the stack may ignore its instances"
         return [_step(group, "hook", State.TOLD, why)]
-    return [*_tag(group, stack), _hook(group, hooks, stack)]
+    return [*_tag(group, stack), *([_replaced(group)] if replace_first else []), _hook(group, hooks, stack)]
 
 
 def _has(group: Group, key: str, value: str | None) -> bool:
@@ -86,6 +88,9 @@ def _has(group: Group, key: str, value: str | None) -> bool:
 
 def remove(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
     steps = [_taken_off(group, hook) for hook in hooks if hook["LifecycleHookName"] in stack.hooks]
+    if REPLACE[0] in group.tags:
+        tags = json.dumps([_tag_of(group, REPLACE[0])])
+        steps.append(_step(group, f"tag {REPLACE[0]}", State.TO_DO, "", aws("autoscaling", "delete-tags", "--tags", tags)))
     if MARK in group.tags and stack.group_tag:
         tags = json.dumps([_tag_of(group, key) for key in (stack.group_tag[0], MARK)])
         off = _step(group, f"tag {stack.group_tag[0]}", State.TO_DO, "", aws("autoscaling", "delete-tags", "--tags", tags))
@@ -124,6 +129,15 @@ def _tag(group: Group, stack: Stack) -> list[Step]:
         why = f"the group has {key}={group.tags[key]}, and HookGroupTag asks for {value}: the function may not complete its hooks"
         return [_step(group, f"tag {key}={value}", State.TOLD, why)]
     return [_step(group, f"tag {key}={value}", State.THERE)]
+
+
+def _replaced(group: Group) -> Step:
+    key, value = REPLACE
+    if _has(group, key, value):
+        return _step(group, f"tag {key}={value}", State.THERE)
+    tags = json.dumps([{**_tag_of(group, key, value), "PropagateAtLaunch": True}])
+    put = aws("autoscaling", "create-or-update-tags", "--tags", tags)
+    return _step(group, f"tag {key}={value}", State.TO_DO, "instances launched from now on get it", put)
 
 
 def _taken_off(group: Group, hook: Hook) -> Step:

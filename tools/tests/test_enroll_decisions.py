@@ -9,6 +9,7 @@ from tests.enrollment import ROLE, cluster, group, hook, managed, stack, told
 
 from cluster_enrollment import access, groups, nodes, objects
 from cluster_enrollment.access import Entry
+from cluster_enrollment.groups import Group
 from cluster_enrollment.nodes import Instance
 from cluster_enrollment.step import State
 
@@ -175,6 +176,16 @@ class AHook(unittest.TestCase):
         self.assertEqual({one["Key"]: one["Value"] for one in put}, {"team": "shop", "spillway/enrolled": "spillway"})
         others = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "team": "kitchen"})
         self.assertEqual(groups.enroll(others, [], stack(HookGroupTag="team=shop"))[0].state, State.TOLD)
+
+    def test_tag_of_replacements_reaches_instances_and_goes_with_the_hook(self) -> None:
+        tag, hook_put = groups.enroll(group(), [], stack(), replace_first=True)
+        self.assertEqual((tag.what, tag.state), ("tag spillway:replace=true of group workers", State.TO_DO))
+        self.assertIn('"PropagateAtLaunch": true', str(tag.commands))
+        self.assertEqual(hook_put.what, "hook spillway of group workers")
+        tagged = Group("workers", {"spillway:replace": "true"})
+        self.assertEqual(groups.enroll(tagged, [], stack(), replace_first=True)[0].state, State.THERE)
+        self.assertEqual([step.what for step in groups.enroll(tagged, [], stack())], ["hook spillway of group workers"])
+        self.assertEqual([step.what for step in groups.remove(tagged, [], stack())], ["tag spillway:replace of group workers"])
 
     def test_own_hook_without_waiting_instance_is_deleted(self) -> None:
         delete = "aws autoscaling delete-lifecycle-hook --auto-scaling-group-name workers --lifecycle-hook-name spillway"
