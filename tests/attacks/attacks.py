@@ -43,6 +43,7 @@ MAPPING = f"arn:aws:lambda:{WHERE}:event-source-mapping:theirs"
 STACK = f"arn:aws:cloudformation:{WHERE}:stack/{KNOWN['AWS::StackName']}/1"
 REMEMBERED = f"arn:aws:ssm:{WHERE}:parameter/spillway/{KNOWN['AWS::StackName']}/clusters/prod"
 INSTANCE = f"arn:aws:ec2:{WHERE}:instance/i-1234567890abcdef0"
+GROUP = f"arn:aws:autoscaling:{WHERE}:autoScalingGroup:0:autoScalingGroupName/workers"
 # The parameters of the stack that is attacked: it has all that may be attacked.
 PARAMETERS = {"TopicArn": f"arn:aws:sns:{WHERE}:drains"}
 INTRINSICS = Intrinsics(TEMPLATE, PARAMETERS, KNOWN)
@@ -54,6 +55,7 @@ MISSED = "notices are missed"
 UNSEEN = "failures are not seen"
 IGNORED = "notices are ignored"
 SHORTER = "long drains end early"
+REPLACED = "instances that AWS interrupts are replaced in that group"
 TOKEN = "a token of the function goes to a cluster of theirs"
 NOTHING = "nothing"
 
@@ -250,6 +252,13 @@ def sends_a_message(stack: Stack) -> str:
     return MESSAGE if stack.may("sqs:SendMessage", ANNOUNCEMENTS, **{"aws:SecureTransport": "true"}) else NOTHING
 
 
+def tags_for_replacement(stack: Stack) -> str:
+    """EC2 has to confirm each interruption all the same."""
+    seen = {"aws:TagKeys": ["spillway:replace"]}
+    both = stack.may("autoscaling:CreateOrUpdateTags", GROUP, **seen) and stack.may("ec2:CreateTags", INSTANCE, **seen)
+    return REPLACED if both else NOTHING
+
+
 def sends_a_failure(stack: Stack) -> str:
     return ALARM if stack.may("sqs:SendMessage", KNOWN["Failures.Arn"], **{"aws:SecureTransport": "true"}) else NOTHING
 
@@ -303,6 +312,11 @@ ATTACKS = (
     Attack(("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue"), "the failure queue is emptied", takes_failures),
     Attack(("sqs:SetQueueAttributes", "sqs:DeleteQueue"), "the failure queue takes no more", changes_a_queue),
     Attack(("ec2:CreateTags",), "a tag that says Karpenter, on instances of no group", tags),
+    Attack(
+        ("autoscaling:CreateOrUpdateTags", "ec2:CreateTags"),
+        "the tag of replacements on a group and its instances, where `Replace` is on",
+        tags_for_replacement,
+    ),
 )
 
 
@@ -332,7 +346,7 @@ ROLES = {
 
 def worst(stack: Stack) -> str:
     """What comes of all attacks that somebody may make."""
-    order = (EVERYTHING, TOKEN, MESSAGE, MISSED, IGNORED, UNSEEN, SHORTER, ALARM, NOTHING)
+    order = (EVERYTHING, TOKEN, MESSAGE, MISSED, IGNORED, UNSEEN, SHORTER, REPLACED, ALARM, NOTHING)
     results = {attack.tried(stack) for attack in ATTACKS if attack.rights}
     return next(result for result in order if result in results)
 
