@@ -102,7 +102,8 @@ impl Cluster {
         }
     }
 
-    async fn join(&self, instance: &Instance, options: &NodeOptions) -> Result<TestNode, BedError> {
+    /// Joins a running instance to the cluster; returns when its node is Ready.
+    pub async fn join(&self, instance: &Instance, options: &NodeOptions) -> Result<TestNode, BedError> {
         let node = self.create_node(instance, options, Kubelet::Ready).await?;
         let client = self.admin();
         until_ready(&client, &node.name).await?;

@@ -27,6 +27,7 @@ pub(crate) enum Fact {
     Interruption { instance: String, cause: Cause },
     InstanceState { instance: String, state: &'static str },
     HookCompleted { by: AttemptId, token: String, waits: bool },
+    Replaced { by: AttemptId, instance: String, is_confirmed: bool, decrements: bool },
     ActionOver { token: String, instance: String, result: ActionResult },
     ScheduleFired { name: String },
     AttemptBegan { id: AttemptId, request: String, event: Value },
@@ -74,6 +75,7 @@ impl fmt::Display for Fact {
             Self::Interruption { instance, cause } => write!(f, "{cause:?} of {instance}"),
             Self::InstanceState { instance, state } => write!(f, "instance {instance} is {state}"),
             Self::HookCompleted { by, token, .. } => write!(f, "  {by}   completes {token}"),
+            Self::Replaced { instance, .. } => write!(f, "Replaces {instance}"),
             Self::ActionOver { token, instance, result } => {
                 write!(f, "the lifecycle action {token} of {instance} is over: {result:?}")
             }

@@ -157,6 +157,12 @@ impl Story {
         self
     }
 
+    /// Sends spot notices that no spot request confirms.
+    pub(crate) fn forged(mut self) -> Self {
+        self.0.is_forged = true;
+        self
+    }
+
     /// Delivers each event twice.
     pub(crate) fn delivered_twice(mut self) -> Self {
         self.0.duplicates = 1000;
@@ -276,7 +282,11 @@ fn summary(receipt: &Value) -> String {
     for (fate, times) in fates {
         let _ = write!(line, " {fate}={times}");
     }
-    for (name, value) in [("hook", &receipt["hook"]["state"]), ("result", &receipt["hook"]["result"])] {
+    for (name, value) in [
+        ("hook", &receipt["hook"]["state"]),
+        ("result", &receipt["hook"]["result"]),
+        ("replacement", &receipt["replacement"]),
+    ] {
         let _ = value.as_str().map(|value| write!(line, " {name}={value}"));
     }
     let earlier = receipt["earlier"].as_array().map_or(0, Vec::len);

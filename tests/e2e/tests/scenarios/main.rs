@@ -34,6 +34,7 @@ mod odd_pods;
 mod owners;
 mod pace;
 mod remembered;
+mod replacement;
 mod rules;
 mod sinks;
 mod thawed;

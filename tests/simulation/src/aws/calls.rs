@@ -32,6 +32,11 @@ pub(crate) fn endpoint(cluster: &str) -> String {
 
 impl Aws {
     pub(crate) fn answer(&mut self, by: AttemptId, call: &AwsCall) -> (AwsAnswer, Effects) {
+        if self.plan.replaces()
+            && let Some(answer) = self.answer_replacement(by, call)
+        {
+            return (answer, mem::take(&mut self.effects));
+        }
         let answer = match (call.name.as_str(), call.name.split_once(' ')) {
             ("DescribeInstances", _) => self.describe(call.parameter("InstanceId.1").unwrap_or_default()),
             ("DescribeInstanceStatus", _) => {
@@ -93,10 +98,11 @@ impl Aws {
         } else {
             tag(&format!("kubernetes.io/cluster/{}", CLUSTERS[number]), "owned")
         };
+        let (spot_request, replaced) = self.replacement_members(id);
         let item = format!(
-            "<item><instanceId>{id}</instanceId><privateDnsName>{dns_name}</privateDnsName><instanceState>\
+            "<item><instanceId>{id}</instanceId>{spot_request}<privateDnsName>{dns_name}</privateDnsName><instanceState>\
              <name>{state}</name></instanceState><placement><availabilityZone>us-east-1a</availabilityZone></placement>\
-             <tagSet>{cluster}{manager}</tagSet></item>"
+             <tagSet>{cluster}{manager}{replaced}</tagSet></item>"
         );
         (200, instances(&item))
     }

@@ -16,7 +16,9 @@ impl Aws {
     pub(super) fn interrupt(&mut self, interruption: &Interruption) {
         let Interruption { node, cause, delay, .. } = *interruption;
         let id = instance_id(node);
-        if self.state(&id) != "running" || self.waits(&id) {
+        // EC2 takes a spot instance whatever its group does with it.
+        let is_held = self.waits(&id) && !(cause == Cause::Spot && self.plan.replaces());
+        if self.state(&id) != "running" || is_held {
             return;
         }
         self.effects.fact(Fact::Interruption { instance: id.clone(), cause });
@@ -24,6 +26,7 @@ impl Aws {
             Cause::Spot => {
                 let detail = json!({"instance-id": id, "instance-action": "terminate"});
                 let detail_type = "EC2 Spot Instance Interruption Warning";
+                self.mark_spot_request(&id);
                 self.notify(&Notice { source: "aws.ec2", detail_type, detail, delay });
                 self.effects.after(SPOT_NOTICE, AwsEvent::Terminates { id, delay });
             }

@@ -4,6 +4,7 @@ mod actions;
 mod calls;
 mod instances;
 mod interruptions;
+mod replacement;
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use spillway_drainer::doubles::REGION;
+use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::dice::Dice;
@@ -39,6 +41,8 @@ pub(crate) struct Aws {
     schedules: BTreeMap<String, Schedule>,
     /// Starts of cancelled maintenance, by instance.
     called_off: BTreeMap<String, Timestamp>,
+    /// From when on a spot request has the status of its interruption, and the time that this status names.
+    marked: BTreeMap<String, (Instant, Timestamp)>,
     last_event: u32,
     last_schedule: u32,
 }
@@ -80,6 +84,7 @@ impl Aws {
             actions: BTreeMap::new(),
             schedules: BTreeMap::new(),
             called_off: BTreeMap::new(),
+            marked: BTreeMap::new(),
             last_event: 0,
             last_schedule: 0,
         }

@@ -7,5 +7,6 @@ mod hooks;
 mod killed;
 mod launch;
 mod maintenance;
+mod replacement;
 mod undo;
 mod waiting;

@@ -7,6 +7,7 @@
 //! * `progress`: overdue work
 //! * `hooks`: lifecycle hooks
 //! * `nodes`: changes of nodes
+//! * `replacement`: replacements of instances
 //! * `pace`: planned drains at once
 //! * `invocations`: ends of invocations, and receipts
 //! * `sometimes`: counters
@@ -19,6 +20,7 @@ mod pace;
 mod past;
 mod pods;
 mod progress;
+mod replacement;
 mod scope;
 mod sometimes;
 
@@ -92,6 +94,12 @@ pub(crate) enum Invariant {
     AllEnds,
     /// Requests of an invocation and for a pod, rounds of evictions, and invocations of a notice have an upper bound.
     WorkIsBounded,
+    /// An instance is replaced at most once.
+    ReplacedOnce,
+    /// EC2 confirms the interruption of each instance that is replaced.
+    ReplacedWhenConfirmed,
+    /// Replacements never decrement the desired capacity.
+    CapacityIsKept,
     /// Panics never happen.
     NoPanic,
 }
@@ -114,6 +122,7 @@ pub(crate) fn witnesses() -> Vec<Box<dyn Witness>> {
         Box::<hooks::Hooks>::default(),
         Box::<nodes::Nodes>::default(),
         Box::<pace::Pace>::default(),
+        Box::<replacement::Replacements>::default(),
         Box::<invocations::Invocations>::default(),
         Box::<progress::Progress>::default(),
         Box::<sometimes::Sometimes>::default(),
@@ -246,7 +255,20 @@ impl Facts<'_> {
 
     fn deadline(&self, attempt: AttemptId) -> Option<Deadline> {
         let attempt = self.lambda.attempt(attempt);
-        Deadline::of(attempt.notice(), attempt.began, self.plan)
+        let own = Deadline::of(attempt.notice(), attempt.began, self.plan)?;
+        Some(self.joined_deadline(attempt).unwrap_or(own))
+    }
+
+    /// Deadline of the spot claim that a hook's notice joins, if the function replaces instances.
+    fn joined_deadline(&self, attempt: &Attempt) -> Option<Deadline> {
+        let is_of = |attempt: &Attempt, detail_type| attempt.notice()["detail-type"] == detail_type;
+        if !self.plan.replaces() || !is_of(attempt, "EC2 Instance-terminate Lifecycle Action") {
+            return None;
+        }
+        let mut earlier = self.lambda.about(attempt.instance.as_deref()?);
+        let spot =
+            earlier.find(|one| one.began < attempt.began && is_of(one, "EC2 Spot Instance Interruption Warning"));
+        Deadline::of(spot?.notice(), attempt.began, self.plan)
     }
 
     fn node(&self, attempt: AttemptId) -> Option<&NodeId> {
