@@ -3,7 +3,8 @@
 //! # Layout
 //! * this file: order of the measurements; [`case`]: cases and tools;
 //! * [`fixture`]: a world with nodes and pods, and the observation of a drain; [`function`], [`nth`], [`baseline`]: a drain by
-//!   each tool; [`starts`]: size, start and first cordon of a build;
+//!   each tool; [`starts`]: size, start and first cordon of a build; [`replacement`]: a spot node that is
+//!   replaced first;
 //! * [`figures`], [`results`], [`requirements`], [`page`]: figures of a drain, of all drains, and the page (pure);
 //!   [`statistics`], [`machine`], [`circumstances`]: helpers.
 //!
@@ -18,6 +19,7 @@ mod function;
 mod machine;
 mod nth;
 mod page;
+mod replacement;
 mod requirements;
 mod results;
 mod starts;
@@ -38,6 +40,7 @@ use figures::Figures;
 use fixture::{Fixture, Scene};
 use function::Function;
 use machine::Rests;
+use replacement::Replacement;
 use results::{Failed, Results, Run};
 use starts::{Claims, Size, Starts};
 
@@ -152,6 +155,8 @@ async fn run(options: &Options) -> Result<String, BedError> {
     for case in &options.cases {
         measured.case(*case, &programs, options).await?;
     }
+    say("replacement first");
+    let replacement = Some(Replacement::of(&programs.drain).await?);
     let Measured { runs, failed, claims, rests } = measured;
     let nth = match &programs.nth {
         Some(program) => Some(nth::version(program).await),
@@ -159,7 +164,7 @@ async fn run(options: &Options) -> Result<String, BedError> {
     };
     let beside = results::read(&results::kept("json")).map(|kept| kept.beside).unwrap_or_default();
     let circumstances = measuring.end().await;
-    let mut results = Results { circumstances, rests, sizes, starts, claims, runs, failed, nth, beside };
+    let mut results = Results { circumstances, rests, sizes, starts, claims, runs, failed, nth, beside, replacement };
     results.compare_with_nth();
     if DEFAULT.iter().all(|case| options.cases.contains(case)) { keep(&results) } else { Ok(page::page(&results)) }
 }

@@ -6,6 +6,7 @@ use crate::case::{Case, Tool};
 use crate::figures::Figures;
 use crate::fixture::ROUND_TRIP;
 use crate::nth;
+use crate::replacement::Replacement;
 use crate::requirements::{Row, against_before, mib, requirements};
 use crate::results::{Beside, BesideRow, Results};
 use crate::starts::Claims;
@@ -18,6 +19,7 @@ pub(crate) fn page(results: &Results) -> String {
     }
     parts.extend(results.cases().into_iter().map(|case| of_case(results, case)));
     parts.push(starts(results));
+    parts.extend(results.replacement.map(Replacement::in_words));
     if !results.beside.is_empty() {
         parts.push(beside(&results.beside));
     }

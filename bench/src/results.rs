@@ -11,6 +11,7 @@ use crate::case::{Case, Tool};
 use crate::circumstances::{Circumstances, own_file};
 use crate::figures::Figures;
 use crate::machine::Rests;
+use crate::replacement::Replacement;
 use crate::starts::{Claims, Size, Starts};
 use crate::statistics::{median, to_f64};
 
@@ -27,6 +28,8 @@ pub(crate) struct Results {
     pub(crate) nth: Option<String>,
     /// Last measurements with NTH; carried over by a run without NTH.
     pub(crate) beside: Vec<Beside>,
+    #[serde(default)]
+    pub(crate) replacement: Option<Replacement>,
 }
 
 /// Drain of a case by a tool. The drains of a round follow each other.

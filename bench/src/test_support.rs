@@ -41,5 +41,6 @@ pub(crate) fn results() -> Results {
         failed: Vec::new(),
         nth: None,
         beside: Vec::new(),
+        replacement: None,
     }
 }
