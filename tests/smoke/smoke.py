@@ -1,13 +1,14 @@
 """Tries a release on a real AWS account, and takes everything away again: `scripts/smoke REGION`.
 
 Stage A needs no cluster: CloudFormation, EventBridge, IAM Access Analyzer and CloudWatch judge what the release would deploy.
-Stage B makes a cluster, deploys and enrolls as a user would, and has one node drained for a terminate hook. Each resource has
-the tag `spillway-smoke`.
+Stage B makes a cluster, deploys and enrolls as a user would, and has one node drained for a terminate hook. Stage C interrupts a spot
+instance by AWS FIS, and shows that its group launches another one while the hook holds it. Each resource has the tag `spillway-smoke`.
 """
 
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -280,14 +281,64 @@ def drain(run: Run) -> None:
     wait(f"the end of {instance}", 600, ends)
 
 
+def spot_group(run: Run) -> None:
+    """Adds a group with one spot instance, deploys with Replace=spot, and tags the group (10 minutes)."""
+    config = (HERE / "spot.yaml").read_text().replace("NAME", run.name).replace("REGION", run.region)
+    run.program("eksctl", "create", "nodegroup", "--config-file", "-", stdin=config)
+    arguments = ("--stack-name", run.name, "--no-confirm-changeset", "--no-progressbar", "--capabilities", "CAPABILITY_IAM")
+    run.program("sam", "deploy", *arguments, "--config-env", TAG, "--s3-bucket", run.bucket, "--parameter-overrides", "Replace=spot")
+    enroll = ("enroll", "--cluster", run.name, "--groups", "--replace", "--yes", "--stack", run.name)
+    print(run.program(sys.executable, "tools/spillway", *enroll))
+    tag = {"Key": "spillway:replace", "Value": "true"}
+    run.aws("ec2").create_tags(Resources=[_spot_instance(run)["InstanceId"]], Tags=[tag])
+
+
+def _spot_instance(run: Run) -> dict[str, Any]:
+    wanted = {"instance-lifecycle": "spot", "instance-state-name": "running", f"tag:{TAG}": run.name}
+    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+    (reservation,) = run.aws("ec2").describe_instances(Filters=filters)["Reservations"]
+    return reservation["Instances"][0]
+
+
+def replacement(run: Run) -> None:
+    """Interrupts the spot instance by FIS: the launch does not wait for the hook, and EC2 confirms (5 minutes)."""
+    old = _spot_instance(run)
+    (group,) = (tag["Value"] for tag in old["Tags"] if tag["Key"] == "aws:autoscaling:groupName")
+    began = time.time()
+    interrupt(run, old["InstanceId"])
+
+    def launched() -> list[str]:
+        (found,) = run.aws("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]
+        request = run.aws("ec2").describe_spot_instance_requests(SpotInstanceRequestIds=[old["SpotInstanceRequestId"]])
+        states = {one["InstanceId"]: one["LifecycleState"] for one in found["Instances"]}
+        print(f"    {time.time() - began:4.0f} s: {request['SpotInstanceRequests'][0]['Status']['Code']}, {states}")
+        held = states.get(old["InstanceId"]) == "Terminating:Wait"
+        return [one for one in states if one != old["InstanceId"]] if held else []
+
+    wait("an instance that is launched while the hook holds the old one", 600, launched)
+
+
+def interrupt(run: Run, instance: str) -> None:
+    """Has FIS interrupt the instance two minutes after its notice, by the stack of docs/drills.md."""
+    cloudformation, name = run.aws("cloudformation"), f"{run.name}-drill"
+    template = (run.bundle / "deploy/cloudformation/spot-interruption.yaml").read_text()
+    chosen = [{"ParameterKey": "InstanceId", "ParameterValue": instance}]
+    given = {"Parameters": chosen, "Capabilities": ["CAPABILITY_IAM"], "Tags": run.tags}
+    cloudformation.create_stack(StackName=name, TemplateBody=template, **given)
+    cloudformation.get_waiter("stack_create_complete").wait(StackName=name)
+    (output,) = cloudformation.describe_stacks(StackName=name)["Stacks"][0]["Outputs"]
+    run.aws("fis").start_experiment(experimentTemplateId=re.search(r"EXT\w+", output["OutputValue"])[0], tags={TAG: run.name})
+
+
 STAGE_A = [package, change_sets, patterns, policies, dashboard]
 STAGE_B = [cluster, deploy, drain]
+STAGE_C = [spot_group, replacement]
 
 
-def teardown(run: Run, with_cluster: bool) -> None:
+def teardown(run: Run, stage: str) -> None:
     """Deletes by name, goes on after each failure, and ends with what still has the tag."""
     failed = []
-    for remove in (delete_stack, *([delete_cluster] if with_cluster else []), delete_bucket):
+    for remove in (delete_stack, *([delete_cluster] if stage != "A" else []), delete_bucket):
         try:
             remove(run)
         except (BotoCoreError, ClientError, SmokeError) as error:
@@ -301,8 +352,10 @@ def teardown(run: Run, with_cluster: bool) -> None:
 
 
 def delete_stack(run: Run) -> None:
-    run.aws("cloudformation").delete_stack(StackName=run.name)
-    run.aws("cloudformation").get_waiter("stack_delete_complete").wait(StackName=run.name)
+    # Stage C has the second.
+    for name in (run.name, f"{run.name}-drill"):
+        run.aws("cloudformation").delete_stack(StackName=name)
+        run.aws("cloudformation").get_waiter("stack_delete_complete").wait(StackName=name)
 
 
 def delete_cluster(run: Run) -> None:
@@ -326,7 +379,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/smoke", description=__doc__)
     parser.add_argument("region", metavar="REGION", help="such as us-east-1")
     parser.add_argument("--plan", action="store_true", help="only say what would be done; calls nobody")
-    parser.add_argument("--stage", choices=("A", "B"), default="A", help="B is A, and then a cluster: an hour, about a dollar")
+    parser.add_argument("--stage", choices=("A", "B", "C"), default="A", help="B is A, and then a cluster: an hour, about a dollar; C is B, and then a spot interruption")
     parser.add_argument("--bundle", type=Path, help="the release: dist/spillway-VERSION.tar.gz")
     parsed = parser.parse_args()
     if not (parsed.plan or parsed.bundle):
@@ -336,7 +389,7 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     given = options()
-    steps = STAGE_A + (STAGE_B if given.stage == "B" else [])
+    steps = STAGE_A + (STAGE_B if given.stage != "A" else []) + (STAGE_C if given.stage == "C" else [])
     if given.plan:
         print("\n".join(f"{step.__name__:12} {step.__doc__}" for step in [*steps, teardown]))
         return
@@ -353,7 +406,7 @@ def main() -> None:
                 print(f"{step.__name__}: {step.__doc__}")
                 step(run)
         finally:
-            teardown(run, with_cluster=given.stage == "B")
+            teardown(run, given.stage)
     print("Everything is as the release says, and taken away.")
 
 
