@@ -111,8 +111,8 @@ def _resolved(variables: dict[str, Any], parameters: dict[str, str], queue_arn: 
         match value:
             case str():
                 return value
-            case {"Ref": parameter}:
-                return parameters[parameter]
+            case {"Ref": named}:
+                return parameters.get(named, stack.name(named))
             case {"Fn::GetAtt": _}:
                 return queue_arn
         raise TemplateError(f"{value} is no parameter, and not the queue's ARN")
