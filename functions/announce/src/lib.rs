@@ -12,7 +12,7 @@
 //! * `http`: the webhook's client, with limits; `retry`: retries within one invocation
 //! * `echo`: removes the secrets of a request from an answer (pure)
 //!
-//! `preview` renders messages without sending any.
+//! `preview` renders messages without sending any, for a program and for a request (`preview_request`).
 
 // The future of a delivery exceeds the default of 128.
 #![recursion_limit = "256"]
@@ -30,6 +30,7 @@ mod json;
 mod links;
 mod nodes;
 pub mod preview;
+mod preview_request;
 mod receipt;
 mod retry;
 mod samples;
@@ -74,5 +75,12 @@ pub async fn run() -> Result<(), Error> {
     ];
     let sinks = channels.into_iter().flatten().map(|channel| Sink::new(channel, &log_group)).collect();
     let announcer = Announcer { queue_arn, sinks };
-    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| announcer.answer(event))).await
+    let announcer = &announcer;
+    let handle = |event: LambdaEvent<Value>| async move {
+        match preview_request::answer(&event.payload) {
+            Some(preview) => Ok::<Value, Error>(preview),
+            None => Ok(serde_json::to_value(announcer.answer(event).await?)?),
+        }
+    };
+    lambda_runtime::run(service_fn(handle)).await
 }
