@@ -69,11 +69,12 @@ test: need ## everything: pure, on the wire, the template, end to end with the b
 	@scripts/step "least rights" env PYTHONPATH=tests/bed/aws $(PYTHON) tests/rights/least.py $(RIGHTS)
 	@scripts/step "least rights in the cluster" $(PYTHON) tests/rights/cluster.py $(RIGHTS)
 
-lint: need venv ## format, clippy, dependencies, scripts
+lint: need venv ## format, clippy, dependencies, scripts, language
 	@scripts/step "format" cargo fmt --all --check
 	@scripts/step "clippy" cargo clippy --workspace --all-targets -- -D warnings
 	@scripts/step "dependencies" scripts/check-dependencies
 	@scripts/step "scripts" scripts/check-syntax
+	@scripts/step "language" scripts/check-language
 
 ci: ## what the continuous integration runs: test, then lint
 	@.ci/run

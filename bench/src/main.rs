@@ -155,7 +155,7 @@ async fn run(options: &Options) -> Result<String, BedError> {
     for case in &options.cases {
         measured.case(*case, &programs, options).await?;
     }
-    say("replacement first");
+    log("replacement first");
     let replacement = Some(Replacement::of(&programs.drain).await?);
     let Measured { runs, failed, claims, rests } = measured;
     let nth = match &programs.nth {
