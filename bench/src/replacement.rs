@@ -24,9 +24,9 @@ const BOOT: Duration = Duration::from_mins(1);
 /// Seconds from the notice.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Replacement {
-    requested_s: f64,
-    running_s: f64,
-    running_without_s: f64,
+    requested: f64,
+    running: f64,
+    running_without: f64,
 }
 
 impl Replacement {
@@ -34,18 +34,18 @@ impl Replacement {
     pub(crate) async fn of(drain: &Path) -> Result<Self, BedError> {
         let world = World::start().await?;
         pods::create_namespace(&world.admin(), NAMESPACE).await?;
-        let (requested_s, running_s) = interrupt(&world, drain, "spot").await?;
-        let (_, running_without_s) = interrupt(&world, drain, "off").await?;
+        let (requested, running) = interrupt(&world, drain, "spot").await?;
+        let (_, running_without) = interrupt(&world, drain, "off").await?;
         let missing = || BedError::NotMeasured { wanted: "a replacement".to_owned(), seen: "none".to_owned() };
-        let requested_s = requested_s.ok_or_else(missing)?;
-        Ok(Self { requested_s, running_s, running_without_s })
+        let requested = requested.ok_or_else(missing)?;
+        Ok(Self { requested, running, running_without })
     }
 
     pub(crate) fn in_words(self) -> String {
-        let Self { requested_s, running_s, running_without_s } = self;
+        let Self { requested, running, running_without } = self;
         format!(
-            "Replacement first: the request {requested_s:.1} s after a spot notice; {PODS} evicted pods run again after \
-             {running_s:.0} s, without it after {running_without_s:.0} s (a node joins {} s after its launch).\n",
+            "Replacement first: the request {requested:.1} s after a spot notice; {PODS} evicted pods run again after \
+             {running:.0} s, without it after {running_without:.0} s (a node joins {} s after its launch).\n",
             BOOT.as_secs()
         )
     }
@@ -97,8 +97,8 @@ async fn interrupt(world: &World, drain: &Path, replace: &str) -> Result<(Option
             None => world.add_node(options.clone()).await?,
         };
         pods::until_running_on(&client, &new.name, usize::try_from(PODS).unwrap_or(usize::MAX)).await?;
-        let requested_s = requested.map(|(after, _)| after.as_secs_f64());
-        Ok::<_, BedError>((requested_s, began.elapsed().as_secs_f64()))
+        let requested = requested.map(|(after, _)| after.as_secs_f64());
+        Ok::<_, BedError>((requested, began.elapsed().as_secs_f64()))
     };
     let (_, hook, seconds) = tokio::join!(drained, hook, running);
     hook?;

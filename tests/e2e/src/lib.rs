@@ -343,8 +343,8 @@ impl Stage {
 
     /// Waits for a state of the function's requests to the API server.
     pub async fn until_requests(&self, what: &str, wanted: impl Fn(&[Request]) -> bool) {
-        let waited = self.audit.clone().wait_until(what, WAIT, wanted).await;
-        waited.unwrap_or_else(|error| panic!("{error}"));
+        let found = self.audit.clone().wait_until(what, WAIT, wanted).await;
+        found.unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Requests to the API server.

@@ -71,7 +71,9 @@ fn check(seeds: &[u64]) {
         (0..cores).for_each(|_| drop(scope.spawn(work)));
     });
     let counts = counts.into_inner().unwrap();
-    counts.iter().for_each(|(event, count)| println!("{count:>12}  {event}"));
+    for (event, count) in &counts {
+        println!("{count:>12}  {event}");
+    }
     let failed = failed.into_inner().unwrap();
     if let Some((seed, _)) = failed.first() {
         println!("{}\n", run(*seed, true).history);

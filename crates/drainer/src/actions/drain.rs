@@ -116,12 +116,12 @@ impl DrainAction<'_> {
     fn side_task<'s>(&'s self, begun: &'s Publication, listed: &'s Listed<Pod>) -> SideTask<'s> {
         let (context, ClaimedNode { claim, client }) = (self.context, self.node);
         let Attempt { history, invocation, .. } = self.target.attempt;
-        let begin = async move {
+        let publishing = async move {
             if publishes_begin(claim, history) {
                 publish_begin(begun, &pods_to_move(&listed.items), context, client, invocation).await;
             }
         };
-        let side_task = SideTask::new(begin, invocation.completes_until());
+        let side_task = SideTask::new(publishing, invocation.completes_until());
         if claim.is_joined() {
             return side_task;
         }

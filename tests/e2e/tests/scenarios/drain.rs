@@ -75,7 +75,7 @@ async fn daemon_set_pod_stays_and_critical_pod_leaves_last() {
     assert_eq!(fates, [("clean".to_owned(), 5), ("stayed".to_owned(), 1)].into(), "{outcome:#?}");
     let left = pods::on_node(&client, &stage.node.name).await.expect("a list");
     assert_eq!(left.iter().map(|pod| &*pod.labels()["app"]).collect::<Vec<_>>(), ["agent"]);
-    let evictions: Vec<_> = stage.requests().into_iter().filter(|r| r.is_eviction()).collect();
+    let evictions: Vec<_> = stage.requests().into_iter().filter(spillway_bed::audit::Request::is_eviction).collect();
     assert!(evictions.last().is_some_and(|last| last.name.starts_with("kinds-dns")), "{evictions:?}");
 }
 
@@ -101,7 +101,7 @@ async fn pod_of_the_same_name_on_another_node_is_left_alone() {
         .await;
 
     assert_eq!(answer(&outcome)["ending"], "drained", "{outcome:#?}");
-    let eviction = stage.requests().into_iter().find(|r| r.is_eviction());
+    let eviction = stage.requests().into_iter().find(spillway_bed::audit::Request::is_eviction);
     assert_eq!(eviction.expect("an eviction").code, Some(409));
     let now = moved.get("db-0").await.expect("the pod exists");
     assert_eq!((now.uid(), now.metadata.deletion_timestamp), (new, None));

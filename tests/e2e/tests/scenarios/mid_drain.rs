@@ -105,7 +105,8 @@ async fn assert_in_time(stage: &mut Stage, outcome: &Outcome) {
     let expected = (&"drained".into(), [("clean".to_owned(), PODS)].into());
     assert_eq!((&receipt["ending"], fates(&receipt)), expected, "{outcome:#?}");
     // A request whose answer comes late is repeated.
-    let evicted = stage.requests().into_iter().filter(|made| made.is_granted_eviction()).map(|made| made.name);
+    let evicted =
+        stage.requests().into_iter().filter(spillway_bed::audit::Request::is_granted_eviction).map(|made| made.name);
     assert_eq!(evicted.collect::<BTreeSet<_>>().len(), PODS, "{outcome:#?}");
     let left = pods::on_node(&stage.client(), &stage.node.name).await.expect("a list");
     assert!(left.is_empty(), "{left:#?}");

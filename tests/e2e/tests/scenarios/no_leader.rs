@@ -44,7 +44,7 @@ async fn concurrent_notices_drain_once_and_complete_every_hook() {
     let counted = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()?["PodsClean"].as_u64());
     assert_eq!(counted.sum::<u64>(), 20, "one receipt counts the pods");
     let mut evictions = BTreeMap::<String, usize>::new();
-    for request in stage.requests().into_iter().filter(|request| request.is_granted_eviction()) {
+    for request in stage.requests().into_iter().filter(spillway_bed::audit::Request::is_granted_eviction) {
         *evictions.entry(request.name).or_default() += 1;
     }
     assert_eq!(evictions, pods.iter().map(|pod| (pod.name_any(), 1)).collect());

@@ -100,26 +100,26 @@ mod tests {
     fn accepts(
         (step, fault, lasts): (&str, &str, Lasts),
         (ending, reason, lost): (&str, &str, usize),
-        observed: Observed,
+        observed: &Observed,
     ) -> bool {
         let step = Step::ALL.into_iter().find(|one| one.name == step).expect("a step");
         let fault = Fault::of(step).into_iter().find(|one| one.name == fault).expect("a fault of the step");
         let receipt = json!({"ending": ending, "reason": reason, "pods": vec![json!({"fate": "lost"}); lost]});
-        judge(Case { step, fault, lasts }, &receipt, &observed).is_ok()
+        judge(Case { step, fault, lasts }, &receipt, observed).is_ok()
     }
 
     #[test]
     fn fault_that_passes_must_end_in_drained() {
         let (forbidden, failing) = (("evict", "403", Lasts::Once), ("evict", "500", Lasts::Once));
         let drained = ("drained", "", 0);
-        assert!(accepts(forbidden, drained, NOTHING_LEFT));
-        assert!(!accepts(forbidden, drained, Observed { met_fault: false, ..NOTHING_LEFT }));
+        assert!(accepts(forbidden, drained, &NOTHING_LEFT));
+        assert!(!accepts(forbidden, drained, &Observed { met_fault: false, ..NOTHING_LEFT }));
         assert!(
-            accepts(forbidden, drained, Observed { failed_tries: 1, ..NOTHING_LEFT }),
+            accepts(forbidden, drained, &Observed { failed_tries: 1, ..NOTHING_LEFT }),
             "a 403 fails the invocation"
         );
-        assert!(!accepts(failing, drained, Observed { failed_tries: 1, ..NOTHING_LEFT }));
-        assert!(!accepts(forbidden, ("failed", "this is forbidden", 2), Observed { left: 2, ..NOTHING_LEFT }));
+        assert!(!accepts(failing, drained, &Observed { failed_tries: 1, ..NOTHING_LEFT }));
+        assert!(!accepts(forbidden, ("failed", "this is forbidden", 2), &Observed { left: 2, ..NOTHING_LEFT }));
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         ] {
             let observed = Observed { left, ..NOTHING_LEFT };
             let case = (step, "403", Lasts::ForEver);
-            assert_eq!(accepts(case, ("failed", reason, lost), observed), accepted, "{step} {reason} {lost} {left}");
+            assert_eq!(accepts(case, ("failed", reason, lost), &observed), accepted, "{step} {reason} {lost} {left}");
         }
     }
 
@@ -146,13 +146,13 @@ mod tests {
         for lasts in [Lasts::Once, Lasts::ForEver] {
             let left = |left| Observed { left, ..NOTHING_LEFT };
             let kept = Observed { kept: Some("the cordon"), ..NOTHING_LEFT };
-            assert!(!accepts(("evict", "403", lasts), ("drained", reason, 0), left(1)));
-            assert!(!accepts(("find the tag", "denied", lasts), ("ignored", reason, 0), left(2)));
-            assert!(!accepts(("uncordon", "403", lasts), ("done", reason, 0), kept));
+            assert!(!accepts(("evict", "403", lasts), ("drained", reason, 0), &left(1)));
+            assert!(!accepts(("find the tag", "denied", lasts), ("ignored", reason, 0), &left(2)));
+            assert!(!accepts(("uncordon", "403", lasts), ("done", reason, 0), &kept));
         }
         let (hook, token) = ("drain".to_owned(), String::new());
         let waits = LifecycleAction { hook, token, heartbeats: 1, result: None, ended_by: None };
         let observed = Observed { hook: Some(waits), ..NOTHING_LEFT };
-        assert!(!accepts(("complete", "denied", Lasts::Once), ("drained", "", 0), observed));
+        assert!(!accepts(("complete", "denied", Lasts::Once), ("drained", "", 0), &observed));
     }
 }

@@ -3,8 +3,8 @@
 use super::*;
 
 /// Pause before the pod's next request, and its kind, after an answer to the first one.
-fn next(answer: Answer, window: Window, now: Instant) -> (Duration, Method) {
-    let mut progress = answered(&web(), &answer, window, now);
+fn next(answer: &Answer, window: Window, now: Instant) -> (Duration, Method) {
+    let mut progress = answered(&web(), answer, window, now);
     let again = progress.next_due(now).unwrap();
     let requests = progress.requests(again);
     assert_eq!(names(&requests), ["web-0"]);
@@ -20,7 +20,7 @@ fn retry_after_is_respected_and_spread_by_half() {
     };
     for (retry_after, least_ms) in [(Some(3), 3_000), (None, 500)] {
         for answer in [throttled(retry_after), server_error(retry_after)] {
-            let after = next(answer, held_by_hook(now), now).0.as_millis();
+            let after = next(&answer, held_by_hook(now), now).0.as_millis();
             assert!((least_ms..least_ms * 3 / 2).contains(&after), "{after}");
         }
     }
@@ -73,7 +73,7 @@ fn throttled_pods_do_not_retry_together() {
 fn throttled_pod_is_retried_at_its_last_safe_moment() {
     let now = Instant::now();
     for (window, again_s) in [(hard(now, 120), 88), (held_by_hook(now), 600 - 32)] {
-        assert_eq!(next(throttled(Some(600)), window, now), (seconds(again_s), Method::Evict));
+        assert_eq!(next(&throttled(Some(600)), window, now), (seconds(again_s), Method::Evict));
     }
 }
 
@@ -124,7 +124,7 @@ fn missing_or_replaced_pod_is_not_waited_for() {
 #[test]
 fn pod_of_a_deleted_namespace_is_retried_after_five_seconds() {
     let now = Instant::now();
-    assert_eq!(next(Answer::NamespaceTerminating, hard(now, 120), now), (seconds(5), Method::Evict));
+    assert_eq!(next(&Answer::NamespaceTerminating, hard(now, 120), now), (seconds(5), Method::Evict));
 }
 
 #[test]
