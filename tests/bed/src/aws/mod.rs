@@ -63,7 +63,7 @@ calls! {
     fn put_group_with_tags(name: &str, hooks: &[Hook], tags: &BTreeMap<&str, &str>) -> ();
     /// Hooks and tags of a group.
     pub fn group(name: &str) -> Value;
-    /// What a replacement depends on, beside hooks and tags, and so many replacements a minute ago.
+    /// Sets the state of a group that decides on a replacement, beside hooks and tags, and its replacements a minute ago.
     pub fn put_group_state(
         name: &str, suspended: &[String], warm_pool: bool, rebalances: bool, replaced: u32
     ) -> ();

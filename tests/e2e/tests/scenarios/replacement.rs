@@ -40,7 +40,7 @@ async fn requests(stage: &Stage) -> usize {
 /// The desired capacity, and the instance that the group launches.
 async fn launched(stage: &Stage) -> (Value, Instance) {
     loop {
-        let state = stage.world.aws_side().launched(&stage.name).await.expect("the group is there");
+        let state = stage.world.aws_side().launched(&stage.name).await.expect("the group exists");
         if let Some(instance) = state["launched"].get(0) {
             let instance = serde_json::from_value(instance.clone()).expect("an instance");
             return (state["desired"].clone(), instance);
@@ -50,7 +50,7 @@ async fn launched(stage: &Stage) -> (Value, Instance) {
 }
 
 #[tokio::test]
-async fn spot_notice_in_a_tagged_group_starts_the_new_node_before_the_old_one_goes() {
+async fn spot_notice_in_a_tagged_group_starts_its_replacement_first() {
     let stage = stage("replaced-first", true).await;
     stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(5))).await;
     let began = Instant::now();
@@ -67,8 +67,8 @@ async fn spot_notice_in_a_tagged_group_starts_the_new_node_before_the_old_one_go
     };
     let (drained, completed, (desired, ready)) = tokio::join!(stage.lambda.invoke(event), hook, joined);
 
-    let told = replacement(&drained);
-    assert!(told.starts_with("requested at "), "{told}");
+    let request = replacement(&drained);
+    assert!(request.starts_with("requested at "), "{request}");
     assert_eq!(desired, 3);
     assert!(ready < Duration::from_secs(118), "{ready:?}");
     let hook = &receipt(&completed)["hook"];
@@ -116,15 +116,18 @@ async fn each_refusal_has_its_reason_and_no_request() {
             async move {
                 let tags = if is_tagged { &[TAG][..] } else { &[] };
                 aws.put_tagged_group(&group, &hooks, tags).await.expect("the group is new");
-                aws.put_group_state(&group, suspended, warm_pool, rebalances, replaced).await.expect("it is there");
-                let node: TestNode = stage.world.add_node(options(&group, request.is_some())).await.expect("it joins");
+                aws.put_group_state(&group, suspended, warm_pool, rebalances, replaced)
+                    .await
+                    .expect("the group exists");
+                let node: TestNode =
+                    stage.world.add_node(options(&group, request.is_some())).await.expect("the node joins");
                 if let Some((status, age_s)) = request {
-                    aws.mark_spot_request(&node.instance_id, status, age_s).await.expect("it is a spot instance");
+                    aws.mark_spot_request(&node.instance_id, status, age_s).await.expect("a spot instance");
                 }
                 let outcome = stage.lambda.invoke(spot_notice(&node.instance_id, Timestamp::now())).await;
                 assert_eq!(receipt(&outcome)["ending"], "drained", "{outcome:#?}");
-                let told = replacement(&outcome);
-                assert!(told.starts_with("not requested: ") && told.contains(why), "{name}: {told}");
+                let refusal = replacement(&outcome);
+                assert!(refusal.starts_with("not requested: ") && refusal.contains(why), "{name}: {refusal}");
             }
         },
     );
@@ -160,7 +163,7 @@ async fn retirement_is_replaced_after_its_drain() {
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(600));
     let scheduled = json!({"InstanceEventId": "instance-event-0d59937288b749b32", "Code": "instance-retirement",
         "Description": "The instance is running on degraded hardware", "NotBefore": maintenance.starts.to_string()});
-    stage.world.aws_side().announce(&stage.node.instance_id, &[scheduled]).await.expect("EC2 names it");
+    stage.world.aws_side().announce(&stage.node.instance_id, &[scheduled]).await.expect("EC2 announces");
     let mut notice = maintenance.notice("retirement");
     notice["detail"]["eventTypeCode"] = json!("AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED");
     notice["detail"]["eventArn"] =
