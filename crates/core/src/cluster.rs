@@ -6,7 +6,6 @@ use std::fmt;
 pub struct ClusterName(String);
 
 impl ClusterName {
-    /// Wraps a name from a tag or a setting.
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())
     }

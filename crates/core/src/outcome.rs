@@ -226,7 +226,6 @@ pub fn would_have_fanned_out(instances: &[String]) -> Outcome {
     Outcome::WouldHave(format!("handed on, once for each of its instances: {}", first_few(instances)))
 }
 
-/// The first twenty instances, and the number of the others.
 fn first_few(instances: &[String]) -> String {
     const NAMED: usize = 20;
     let named = instances[..instances.len().min(NAMED)].join(", ");

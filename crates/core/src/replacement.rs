@@ -28,7 +28,6 @@ const PROCESSES: [&str; 2] = ["Launch", "Terminate"];
 /// Replacements of a small group in an hour.
 const LEAST_LIMIT: usize = 5;
 
-/// The result for one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replacement {
     /// The group took the request at this time.
@@ -46,7 +45,6 @@ impl Replacement {
     }
 }
 
-/// Reason for a replacement that is not requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotRequested {
     #[error("no claim of this notice holds the node")]
@@ -85,7 +83,6 @@ pub enum NotRequested {
     CallFailed(String),
 }
 
-/// State of the instance's Auto Scaling group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupState {
     pub tags: BTreeMap<String, String>,
@@ -94,7 +91,6 @@ pub struct GroupState {
     /// Lifecycle state of the instance; absent if the group does not have the instance.
     pub instance: Option<String>,
     pub has_warm_pool: bool,
-    /// Names of the suspended processes.
     pub suspended: Vec<String>,
     pub rebalances: bool,
     pub desired: usize,

@@ -59,7 +59,6 @@ pub enum Failure {
         "cannot schedule a later invocation: the setting SPILLWAY_SCHEDULES is missing (docs/troubleshooting.md, NoSchedules)"
     )]
     NoSchedules,
-    /// The node could not be uncordoned.
     #[error("node {node} is still cordoned by Spillway, because {why}; fix the node, then run kubectl uncordon {node}")]
     NotBack { node: String, why: String },
     /// The node is not empty.

@@ -168,7 +168,6 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
 }
 
 enum Ownership {
-    /// The instance belongs to a cluster of ours.
     Ours(Box<Instance>, ClusterName),
     NotOurs(Reason),
 }
@@ -246,8 +245,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     }
 }
 
-/// Leaves the rest to a later invocation. Without time for one, completes the lifecycle action and
-/// fails.
+/// Leaves the rest to a later invocation. Without time for one, completes the lifecycle action and fails.
 async fn unfinished(
     context: &Context,
     attempt: &Attempt<'_>,

@@ -2,20 +2,8 @@
 //!
 //! # Layout
 //! Read `handler` first. `spillway-notice` reads notices, `spillway-settings` reads settings, and `spillway-core` decides, in
-//! modules with the same names. Modules from the ground up; none imports a later one:
-//! * `invocation`: log span of an invocation
-//! * `aws`: EC2, Auto Scaling's lifecycle hooks, load balancers, the event bus, Lambda
-//! * `kube`: calls to the API server, lists, watches
-//! * `node`: lookup, claim, watch and uncordon of a node
-//! * `failure`: failures of an invocation
-//! * `drain`: plan, evict, watch
-//! * `later`: continuation in a later invocation
-//! * `receipt`: record of the work on a notice
-//! * `context`: clients, and the subject of a notice
-//! * `publish`: log, metrics and events of a receipt
-//! * `actions`: one file for each action
-//! * `handler`: story of a notice
-//! * `doubles`: test doubles of AWS and the API server
+//! modules with the same names. From the ground up; no module imports a later one: `invocation`, `aws`, `kube`, `node`,
+//! `failure`, `drain`, `later`, `receipt`, `context`, `publish`, `actions`, `handler`.
 //!
 //! # What is public
 //! For the function: `Context`, made once, and `handle`. For the doctor (`crates/doctor`): the context's clients, `aws`, `kube`, and

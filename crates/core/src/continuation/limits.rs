@@ -24,7 +24,6 @@ pub const GONE_WITHIN: Duration = Duration::from_mins(10);
 /// Longest wait until the control plane marks a node whose kubelet is gone as not Ready (50 s by default).
 const SILENT_WITHIN: Duration = Duration::from_secs(90);
 
-/// Limits of a notice over all of its invocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub drain: Timestamp,
@@ -55,7 +54,6 @@ impl Limits {
         }
     }
 
-    /// The limits, with a drain that ends at the deadline at the latest.
     #[must_use]
     pub fn within(self, deadline: Option<Timestamp>) -> Self {
         Self { drain: deadline.map_or(self.drain, |deadline| self.drain.min(deadline)), ..self }

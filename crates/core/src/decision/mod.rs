@@ -151,7 +151,6 @@ pub fn decide(
     }
 }
 
-/// The table of decisions.
 pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
     let decision = decision_for(kind, settings);
     let exempt = |exemption| Decision::Ignore(Reason::ManagedBy { owner, exemption });
@@ -175,7 +174,6 @@ pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
     }
 }
 
-/// Returns `true` if the settings enable notices of that kind.
 pub fn is_enabled(kind: Kind, settings: &Settings) -> bool {
     !matches!(decision_for(kind, settings), Decision::Ignore(_))
 }

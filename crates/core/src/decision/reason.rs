@@ -107,18 +107,14 @@ impl Reason {
 /// Reason not to drain the nodes of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exemption {
-    /// The owner drains its nodes for the notice.
     DrainsItself,
-    /// The settings leave the owner's nodes alone.
     SwitchedOff,
     /// The owner has no Auto Scaling group, so the hook is not ours.
     NoGroup,
-    /// The owner has no instance in EC2.
     NoInstance,
 }
 
 impl Exemption {
-    /// Sentence about an owner's node.
     fn of(self, owner: ManagedBy) -> &'static str {
         match (owner, self) {
             (ManagedBy::ManagedNodeGroup, Self::SwitchedOff) => {

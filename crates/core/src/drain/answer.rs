@@ -9,7 +9,6 @@ use super::request::Method;
 use crate::kube::status::{
     NO_STATUS, describe, is_missing, is_of_another_uid, is_of_rbac, is_of_webhook, is_terminating,
 };
-/// Answer of the API server to an eviction or a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The pod leaves.
@@ -76,13 +75,11 @@ pub const READ: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub struct ApiResponse {
     pub code: u16,
-    /// The header `Retry-After`.
     pub retry_after: Option<String>,
     pub body: Vec<u8>,
 }
 
 impl ApiResponse {
-    /// Returns `true` if the request succeeded.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.code)
     }

@@ -24,14 +24,12 @@ pub enum BlockageNews {
     Over(Vec<ReleasedPod>),
 }
 
-/// A pod that is no longer blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleasedPod {
     pub uid: PodUid,
     pub name: PodName,
 }
 
-/// A blocked pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedPod {
     pub uid: PodUid,
@@ -39,13 +37,10 @@ pub struct BlockedPod {
     pub by: Blocker,
     /// Time at which its annotation ends or it is forced; absent: never.
     pub until: Option<Instant>,
-    /// The pod's own grace period.
     pub grace: Duration,
-    /// Remedy for the blockage.
     pub advice: Option<String>,
 }
 
-/// Blockage of a drain.
 #[derive(Debug)]
 pub(super) struct Blockage {
     /// Begin of each pod's blockage.

@@ -87,7 +87,6 @@ impl KnownBudgets {
         allowed.pods.saturating_sub(queue.requested).max(usize::from(allowed.probe_at <= now))
     }
 
-    /// Notes an eviction of one of the budget's pods.
     pub fn requested(&mut self, budget: &BudgetName, now: Instant) {
         if let Some(allowed) = self.0.get_mut(budget) {
             allowed.probe_at = now + PROBE_EVERY;

@@ -1,8 +1,5 @@
 //! The drain's window, and a pod's grace and last safe moment in it. Pure: instants in, durations out.
 //!
-//! * `grace`: grace period that a pod is given
-//! * `forcing`: time of a pod's first request, and of its forced deletion
-//!
 //! An instance that goes at a known time: a pod is evicted with its own grace period if that fits, else with the time that is
 //! left. A PDB is respected until respecting it would cost the pod its clean shutdown; then the pod is deleted. A do-not-disrupt
 //! annotation ends earlier, so that a budget has time. The end of a hook's longest wait is such a time too, because the instance
@@ -25,10 +22,8 @@ pub use grace::{Deletion, Grace};
 /// that report later.
 pub const MARGIN: Duration = Duration::from_secs(2);
 
-/// Time window of a node's drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Begin of the drain.
     pub start: Instant,
     /// End of the wait for pods.
     pub end: Instant,
@@ -41,7 +36,6 @@ pub struct Window {
     pub dead_since: Option<Instant>,
 }
 
-/// Time at which the instance goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
     /// At a fixed time.
@@ -55,7 +49,6 @@ pub enum Termination {
 }
 
 impl Termination {
-    /// Fixed time.
     pub fn hard(self) -> Option<Instant> {
         match self {
             Self::At(at) => Some(at),
@@ -63,7 +56,6 @@ impl Termination {
         }
     }
 
-    /// Latest time.
     pub fn latest(self) -> Option<Instant> {
         match self {
             Self::At(at) | Self::AtTheLatest(at) => Some(at),

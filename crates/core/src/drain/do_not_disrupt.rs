@@ -10,7 +10,6 @@ use jiff::{SignedDuration, Timestamp};
 use crate::kube::metadata::annotation::{DO_NOT_DISRUPT, DRAIN, SAFE_TO_EVICT};
 use crate::kube::pod::Pod;
 
-/// Do-not-disrupt annotation of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoNotDisrupt {
     annotation: &'static str,

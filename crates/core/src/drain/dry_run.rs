@@ -17,20 +17,16 @@ pub struct Preview {
     pub pods: BTreeMap<PodUid, PodPreview>,
 }
 
-/// Preview of one pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodPreview {
     pub name: PodName,
     pub grace: Duration,
     pub would: Predicted,
-    /// Number of each answer.
     pub answers: BTreeMap<&'static str, u32>,
 }
 
-/// Expected result of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Predicted {
-    /// Left alone.
     Stays(Stays),
     /// Evicted, or already leaving.
     Leaves,

@@ -12,7 +12,6 @@ const LATE_PODS: Duration = Duration::from_secs(5);
 /// requests a second: of a burst of 300 pods the last came 3.4 s after the cordon, and a storm has thousands.
 const BACKLOG: Duration = Duration::from_secs(15);
 
-/// End of a drain and its time.
 #[derive(Debug)]
 pub struct DrainEnding {
     late_until: Instant,

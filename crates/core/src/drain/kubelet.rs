@@ -6,7 +6,6 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::node::readiness::{Ready, ready};
 
-/// State of a node's kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kubelet {
     /// The kubelet reports, or has been silent for less than the cluster's grace period.
@@ -21,7 +20,6 @@ pub enum Kubelet {
 /// Silence after which a node counts as dead: a kubelet that was only cut off may come back.
 pub const DEAD_AFTER: Duration = Duration::from_mins(1);
 
-/// Label of a node that names its zone.
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
 /// Nodes of a zone, ours among them.
@@ -32,7 +30,6 @@ pub struct ZoneNodes {
 }
 
 impl ZoneNodes {
-    /// Counts a node.
     pub fn count(&mut self, node: &Node) {
         self.all += 1;
         self.silent += usize::from(kubelet_of(node) == Kubelet::Silent);

@@ -29,7 +29,6 @@ impl fmt::Display for PodName {
     }
 }
 
-/// A pod and its treatment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     pub uid: PodUid,
@@ -42,7 +41,6 @@ pub struct Planned {
     pub disposition: Disposition,
 }
 
-/// Treatment of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
     /// Left alone.
@@ -116,13 +114,11 @@ fn disposition(pod: &Pod) -> Disposition {
     }
 }
 
-/// Names of the pods that have to leave.
 pub fn pods_to_move(pods: &[Pod]) -> Vec<PodName> {
     pods.iter().filter_map(plan).filter(Planned::has_to_leave).map(|pod| pod.name).collect()
 }
 
 impl Planned {
-    /// Returns `true` if the pod has to leave the node.
     pub fn has_to_leave(&self) -> bool {
         match self.disposition {
             Disposition::Leaves | Disposition::DoNotDisrupt(_) | Disposition::Leaving { .. } => true,

@@ -33,7 +33,6 @@ const STUCK_AFTER: Duration = Duration::from_secs(300);
 /// Most requests under way at once.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
 
-/// All pods of the node.
 #[derive(Debug)]
 pub struct Progress {
     window: Window,
@@ -48,7 +47,6 @@ pub struct Progress {
     kubelet: Option<Kubelet>,
     /// The garbage collector has removed pods. The node is deleted if its watch confirms that: a pod's status has many writers.
     is_collecting: bool,
-    /// Changes to be logged.
     transitions: Vec<Transition>,
     /// Missing rights that have been logged.
     forbidden: BTreeSet<String>,
@@ -99,7 +97,6 @@ impl Progress {
         progress
     }
 
-    /// Adds the last published event of earlier invocations.
     #[must_use]
     pub fn with_blockage(self, published: Option<PublishedBlockage>) -> Self {
         Self { blockage: Blockage::new(published, &self.pods), ..self }
@@ -110,7 +107,6 @@ impl Progress {
         self.blockage.news(&self.pods, self.window, now)
     }
 
-    /// Last published event, for a later invocation.
     pub fn published_blockage(&self) -> Option<PublishedBlockage> {
         self.blockage.published()
     }
@@ -133,7 +129,6 @@ impl Progress {
         Some(end)
     }
 
-    /// Present window.
     pub fn window(&self) -> Window {
         self.window
     }
@@ -148,7 +143,6 @@ impl Progress {
         self.returns.last_late
     }
 
-    /// Returns `true` if the pod was observed before.
     pub fn knows(&self, uid: &PodUid) -> bool {
         self.pods.contains_key(uid)
     }
@@ -210,7 +204,6 @@ impl Progress {
         by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).min()
     }
 
-    /// Namespaces whose budgets block pods.
     pub fn namespaces_to_watch(&self) -> BTreeSet<&str> {
         namespaces_to_watch(&self.pods)
     }
@@ -229,7 +222,6 @@ impl Progress {
         self.is_node_watched = true;
     }
 
-    /// Takes the observed state of the kubelet.
     pub fn kubelet_observed(&mut self, kubelet: Kubelet, now: Instant) {
         self.kubelet = Some(kubelet);
         match kubelet {
@@ -292,7 +284,6 @@ impl Progress {
         }
     }
 
-    /// Takes the answer to a request.
     pub fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
         let Some(pod) = self.pods.get_mut(uid) else { return };
         // A pod has at most one request under way, its last.

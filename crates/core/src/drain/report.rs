@@ -9,7 +9,6 @@ use super::deadline::Window;
 use super::plan::PodUid;
 use super::pod::Tracked;
 
-/// Result of a drain.
 #[derive(Debug)]
 pub struct DrainReport {
     pub pods: BTreeMap<PodUid, Tracked>,
@@ -25,7 +24,6 @@ pub struct DrainReport {
     pub blind: Option<String>,
 }
 
-/// Reason to stop a drain early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The lifecycle hook is over, and the instance goes.
@@ -34,7 +32,6 @@ pub enum StopReason {
     GivenBack,
 }
 
-/// End of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainEnd {
     /// Every pod that had to leave has gone.
@@ -45,6 +42,5 @@ pub enum DrainEnd {
     Stuck,
     /// The window ended first.
     TimeUp,
-    /// Stopped early.
     Stopped(StopReason),
 }

@@ -12,7 +12,6 @@ pub const EVICTIONS_AT_ONCE: usize = 72;
 /// Most forced requests under way at once, beside the evictions: a pod's deletion never waits for an eviction.
 pub const DELETIONS_AT_ONCE: usize = 10;
 
-/// Kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Through the eviction API, which respects PodDisruptionBudgets.

@@ -58,7 +58,6 @@ impl Returns {
         Self::since(claimed.saturating_sub(BACKLOG + CLOCKS_DIFFER_BY).unwrap_or(Timestamp::MIN))
     }
 
-    /// Notes that the node has been cordoned again.
     pub fn cordoned_again(&mut self, at: Timestamp) {
         self.cordoned = at;
     }

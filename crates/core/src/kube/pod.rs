@@ -29,7 +29,6 @@ pub struct Spec {
     pub termination_grace_period_seconds: Option<i64>,
     #[serde(default)]
     volumes: Vec<Volume>,
-    /// Tolerates the taint of a cordon.
     #[serde(default, rename = "tolerations", deserialize_with = "tolerates_cordon")]
     pub tolerates_cordon: bool,
 }
@@ -86,7 +85,6 @@ impl Status {
     }
 }
 
-/// The conditions that are read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
     /// The pod garbage collector removes the pod, because its node was deleted: the end of its containers is unknown.

@@ -8,7 +8,6 @@ use kube_core::Status;
 /// `client/mod.rs`).
 pub const NO_STATUS: &str = "Failed to parse error data";
 
-/// Describes a refusal: its code, its reason and its message.
 pub fn describe(status: &Status) -> String {
     let Status { code, reason, message, .. } = status;
     let message = message.trim();

@@ -88,7 +88,6 @@ impl ClaimAnnotation {
         Some(Self { pace: Some(Pace { over: true, ..pace.clone() }), ..self.clone() })
     }
 
-    /// Kind of the notice, if known.
     pub fn kind(&self) -> Option<Kind> {
         Kind::named(&self.notice)
     }

@@ -17,7 +17,6 @@ use crate::receipt::AfterDrain;
 /// Maximum wait for load balancers: twice Elastic Load Balancing's default deregistration delay.
 const LET_GO_WITHIN: Duration = Duration::from_secs(600);
 
-/// Result of the waits after a drain.
 pub(super) struct Waited {
     /// Duration of each wait; `None` if nothing was waited for.
     pub(super) durations: Option<AfterDrain>,

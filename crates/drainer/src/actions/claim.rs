@@ -27,7 +27,6 @@ const LISTED_WITHIN: Duration = Duration::from_secs(5);
 /// First and longest pause between retries of a failed claim during the drain.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
-/// Purpose of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The node is cordoned, and its pods stay.
@@ -36,7 +35,6 @@ pub(super) enum Purpose {
     Drain,
 }
 
-/// Result of an attempt to claim a node.
 pub(crate) enum Claiming {
     /// The node is claimed, or its instance goes and the drain starts without a cordon.
     Claimed(ClaimedNode),

@@ -64,7 +64,6 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     arranged.map(|()| outcome.into())
 }
 
-/// Drain of a claimed node.
 struct DrainAction<'a> {
     context: &'a Context,
     target: &'a Target<'a>,
@@ -72,7 +71,6 @@ struct DrainAction<'a> {
     claim_began: Instant,
     /// Window that the lifecycle hook tightens.
     hook: Shared<LocalBoxFuture<'a, Window>>,
-    /// Reason to end the drain early.
     stop: Shared<LocalBoxFuture<'a, StopReason>>,
 }
 
@@ -102,7 +100,6 @@ impl DrainAction<'_> {
         outcome
     }
 
-    /// Publication of a drain that has begun.
     fn publication(&self, record: &Record) -> Publication {
         let Attempt { notice, history, invocation, .. } = self.target.attempt;
         let subject = Subject::One { notice, earlier: &history.earlier };
@@ -170,7 +167,6 @@ impl DrainAction<'_> {
         self.outcome(report.end, counts, record)
     }
 
-    /// Outcome of a drain that has ended.
     fn outcome(&self, end: DrainEnd, counts: Counts, record: &Record) -> Result<DrainOutcome, Failure> {
         let (attempt, claim) = (self.target.attempt, &self.node.claim);
         let node = claim.node.clone();

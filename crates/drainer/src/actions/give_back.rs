@@ -19,7 +19,6 @@ use crate::node::uncordon::{Undo, uncordon};
 /// Maximum time to connect to a silent cluster: three attempts. A schedule tries again later.
 const REACHED_WITHIN: Duration = Duration::from_secs(15);
 
-/// Deadlines for giving a node back.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UncordonDeadlines {
     /// Deadline of the cluster's first answer.
@@ -33,7 +32,6 @@ pub(super) fn connect_deadline(end: Instant) -> Instant {
     end.min(Instant::now() + REACHED_WITHIN)
 }
 
-/// Cause for which a node was not given back.
 #[derive(Debug)]
 pub(super) enum NotGivenBack {
     /// The cluster is none of ours, for this reason.

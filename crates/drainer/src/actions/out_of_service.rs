@@ -33,7 +33,6 @@ enum Declared {
     NotDescribed(CallError),
 }
 
-/// State of the node at its first read.
 #[derive(Debug, Default)]
 struct FirstRead {
     boot: Option<String>,

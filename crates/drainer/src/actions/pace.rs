@@ -121,7 +121,6 @@ async fn next_turn(
     Ok((now < pace_ends).then(|| begins.saturating_add(jittered(SPREAD)).unwrap_or(begins)))
 }
 
-/// Deadline of requests about the pace.
 fn request_deadline(attempt: &Attempt<'_>) -> Instant {
     (Instant::now() + RETRIED_FOR).min(attempt.invocation.completes_until())
 }

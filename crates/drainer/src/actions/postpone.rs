@@ -20,7 +20,6 @@ use crate::receipt::record::Record;
 /// Time before the drain at which the node is tainted, so that pods of other nodes are not scheduled to it.
 const TAINTED_FOR: SignedDuration = SignedDuration::from_mins(30);
 
-/// Cause of a postponement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Postponement {
     /// The maintenance is planned for later.

@@ -30,7 +30,6 @@ pub(crate) struct LifecycleAction<'a> {
     client: &'a Client,
     hook: &'a Hook,
     instance: &'a InstanceId,
-    /// Timeouts of the hook, once described.
     timeouts: OnceCell<HookTimeouts>,
     progress: watch::Sender<Progress>,
 }
@@ -78,7 +77,6 @@ impl<'a> LifecycleAction<'a> {
         }
     }
 
-    /// Timeouts of the hook, described once.
     pub(crate) async fn timeouts(&self) -> HookTimeouts {
         let look_up = async || {
             describe_timeouts(self.client, self.hook).await.unwrap_or_else(|error| {
@@ -93,7 +91,6 @@ impl<'a> LifecycleAction<'a> {
         *self.timeouts.get_or_init(look_up).await
     }
 
-    /// Timeouts, if described already.
     pub(crate) fn known_timeouts(&self) -> Option<HookTimeouts> {
         self.timeouts.get().copied()
     }
@@ -118,7 +115,6 @@ impl<'a> LifecycleAction<'a> {
         }
     }
 
-    /// Returns the last known retention.
     pub(crate) fn is_kept(&self) -> bool {
         self.progress.borrow().is_kept
     }
@@ -133,7 +129,6 @@ impl<'a> LifecycleAction<'a> {
         self.update(|progress| progress.is_settled = true);
     }
 
-    /// Returns `true` if the action needs no further completion.
     pub(crate) fn is_settled(&self) -> bool {
         self.progress.borrow().is_settled
     }

@@ -56,12 +56,10 @@ impl Access {
         self.connect_again(name, end, &self.renewals()).await
     }
 
-    /// Renewals shared by several attempts to connect.
     pub(super) fn renewals(&self) -> Renewals {
         Renewals::new(Arc::clone(&self.clusters))
     }
 
-    /// Connects anew in one of several attempts.
     pub(super) async fn connect_again(
         &self,
         name: &ClusterName,

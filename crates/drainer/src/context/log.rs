@@ -7,12 +7,10 @@ use std::io::Write as _;
 pub struct Log(Box<dyn Fn(&str) + Send + Sync>);
 
 impl Log {
-    /// Log that passes each line to `write`.
     pub(crate) fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Box::new(write))
     }
 
-    /// Log on Lambda.
     pub(crate) fn stdout() -> Self {
         Self::new(|line| {
             // Best effort: there is no place for an error.

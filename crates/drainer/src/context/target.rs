@@ -35,7 +35,6 @@ const RESPECTED_FOR: SignedDuration = SignedDuration::from_mins(2);
 #[derive(Debug)]
 pub(crate) struct Attempt<'a> {
     pub(crate) notice: &'a Notice,
-    /// State from earlier invocations.
     pub(crate) history: &'a History,
     pub(crate) invocation: &'a Invocation,
     pub(crate) action: Option<LifecycleAction<'a>>,
@@ -111,7 +110,6 @@ impl<'a> Attempt<'a> {
         Self { notice, history, invocation, action, settings, window, joined: Cell::default() }
     }
 
-    /// Returns the limits of the work on the notice.
     pub(crate) fn limits(&self) -> Limits {
         let timeouts = self.action.as_ref().and_then(LifecycleAction::known_timeouts);
         Limits::of(self.notice, timeouts, self.settings).within(self.joined.get())
@@ -177,7 +175,6 @@ impl<'a> Attempt<'a> {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Returns the last known retention.
     pub(crate) fn is_kept(&self) -> bool {
         self.action.as_ref().is_some_and(LifecycleAction::is_kept)
     }
@@ -204,7 +201,6 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Returns the times of heartbeats.
     pub(crate) fn heartbeats(&self) -> Vec<Timestamp> {
         let sent = self.action.as_ref().map(LifecycleAction::held_at).unwrap_or_default();
         sent.into_iter().map(|at| self.invocation.clock.at(at)).collect()

@@ -18,14 +18,12 @@ use crate::kube::watch::{Selection, Watch, WatchEvent};
 /// Limit of watched namespaces. Budgets usually block pods in few.
 pub(super) const NAMESPACES_WATCHED: usize = 3;
 
-/// Watches of budgets, by namespace.
 pub(crate) struct BudgetWatch {
     client: Client,
     watches: BTreeMap<String, Watch<DisruptionBudget>>,
     right: WatchRight,
 }
 
-/// Right to watch budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchRight {
     /// Assumed until a 403.

@@ -56,7 +56,6 @@ pub(crate) async fn dry_run(client: &Client, name: &PodName, uid: &PodUid) -> An
     answer(client, name, &PodRequest::Eviction(Box::new(eviction), params)).await
 }
 
-/// Request to the API server about one pod.
 #[derive(Debug)]
 pub(super) enum PodRequest {
     Eviction(Box<Eviction>, PostParams),

@@ -19,7 +19,6 @@ use crate::node::{NodeWatch, ObservedNodeChange};
 /// Nodes of a zone in one request.
 const PAGE: u32 = 100;
 
-/// Watch of a node's kubelet.
 pub(crate) struct KubeletWatch {
     client: Client,
     watch: NodeWatch,
@@ -27,7 +26,6 @@ pub(crate) struct KubeletWatch {
     silence: Silence,
 }
 
-/// Silence of the kubelet.
 enum Silence {
     /// The kubelet answers, as far as is known.
     None,
@@ -38,7 +36,6 @@ enum Silence {
 }
 
 impl KubeletWatch {
-    /// Watches the kubelet of the claimed node.
     pub(crate) fn of(client: &Client, claim: &Claim) -> Self {
         let watch = NodeWatch::of(Api::all(client.clone()), &claim.node);
         Self { client: client.clone(), watch, claim: claim.clone(), silence: Silence::None }
@@ -76,7 +73,6 @@ impl KubeletWatch {
 }
 
 impl Silence {
-    /// Last known state of the kubelet.
     fn kubelet(&self) -> Kubelet {
         match self {
             Self::None => Kubelet::Answers,

@@ -22,7 +22,6 @@ const NAME_IS_KEPT: Duration = Duration::from_secs(5);
 /// detect a silent connection within 10 s.
 const LIST_TIMEOUT: Duration = Duration::from_secs(65);
 
-/// Selects the pods of a node.
 pub(super) fn pods_of(client: &Client, node: &str) -> Selection<Pod> {
     Selection { api: Api::all(client.clone()), field_selector: Some(format!("spec.nodeName={node}")) }
 }
@@ -50,7 +49,6 @@ pub(crate) async fn list_claimed(
     Ok(listed)
 }
 
-/// Returns the UIDs of the pods on a node.
 pub(crate) async fn uids(client: &Client, node: &str) -> Result<BTreeSet<String>, ApiError> {
     let listed = pods_of(client, node).list_within(CALL_TIMEOUT).await?;
     Ok(listed.items.into_iter().filter_map(|pod| pod.metadata.uid).collect())

@@ -1,17 +1,7 @@
 //! Drain of one node: evict and watch until the node is empty or the time is up. Core's `drain` decides.
 //!
-//! Modules from the ground up; none imports a later one:
-//! * `look`: check that the node is still the claimed one
-//! * `list`: lists of the node's pods
-//! * `evict`: eviction and deletion of one pod
-//! * `disruption_target`: condition that protects the Jobs of deleted pods
-//! * `newcomers`: pods that come after the list
-//! * `kubelet`: watch of the node's kubelet
-//! * `budget_watch`: watches of budgets that block pods
-//! * `volumes`: wait for detached volumes
-//! * `transition`: log lines about pods
-//! * `side_task`: publications beside the drain
-//! * `dry_run`: preview of a drain
+//! From the ground up; none imports a later one: `look`, `list`, `evict`, `disruption_target`, `newcomers`, `kubelet`,
+//! `budget_watch`, `volumes`, `transition`, `side_task`, `dry_run`.
 
 mod budget_watch;
 mod disruption_target;
@@ -65,7 +55,6 @@ const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 /// Delay of a notice that joins a drain: the claim's holder evicts first. Enough for a full node at a busy API server.
 const HEAD_START: Duration = Duration::from_secs(3);
 
-/// Drain of one claimed node.
 pub(crate) struct Drain<'a> {
     node: &'a ClaimedNode,
     progress: Progress,
@@ -87,9 +76,7 @@ pub(crate) struct Drain<'a> {
 enum Event {
     /// A change, already recorded in the drain.
     Change,
-    /// End of the window.
     TimeUp,
-    /// Stop from outside.
     Stopped(StopReason),
 }
 
@@ -157,7 +144,6 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Sends the due requests and logs the transitions of pods.
     fn request(&mut self) {
         for request in self.progress.requests(Instant::now()) {
             let (client, disruption_target) = (self.node.client.clone(), Rc::clone(&self.disruption_target));
@@ -172,7 +158,6 @@ impl<'a> Drain<'a> {
         self.progress.take_transitions().into_iter().for_each(transition::log);
     }
 
-    /// Starts the due watches.
     fn watch(&mut self) {
         let ClaimedNode { claim, client } = self.node;
         let now = Instant::now();

@@ -30,7 +30,6 @@ struct Look {
     looked: LocalBoxFuture<'static, NameOwner>,
 }
 
-/// New pods of the claimed node.
 pub(super) struct NewPods {
     pub(super) pods: Vec<Pod>,
     /// The node had been uncordoned.
@@ -43,7 +42,6 @@ impl<'a> Newcomers<'a> {
         Self { client, claim, end, held: Vec::new(), look: None, is_anothers: false }
     }
 
-    /// Returns `true` if pods wait.
     pub(super) fn wait(&self) -> bool {
         !self.held.is_empty()
     }

@@ -14,7 +14,6 @@ pub(crate) const REQUESTS_AT_ONCE: usize = 10;
 /// Timeout of a publication: short against the shortest notice.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Publishes news of a drain.
 type Publish<'a> = Box<dyn Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a>;
 
 /// Queue of publications beside a drain. The drain does not wait for them, and they cannot fail it.
@@ -42,12 +41,10 @@ impl<'a> SideTask<'a> {
         Self { doing, next: VecDeque::new(), publish: None, latest, stage: Stage::Ahead }
     }
 
-    /// Adds a function that publishes news.
     pub(crate) fn with_news(self, publish: impl Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a) -> Self {
         Self { publish: Some(Box::new(publish)), ..self }
     }
 
-    /// Appends news to the queue.
     pub(super) fn publish(&mut self, news: BlockageNews) {
         if let Some(publish) = &self.publish {
             self.next.push_back(bounded(publish(news), self.latest));

@@ -3,7 +3,6 @@
 use spillway_core::drain::pod::blocker::Blocker;
 use spillway_core::drain::pod::transition::Transition;
 
-/// Logs a transition.
 pub(super) fn log(transition: Transition) {
     match transition {
         Transition::Evicted(pod) => tracing::info!(pod.name = %pod, "evicted pod {pod}: it is shutting down"),

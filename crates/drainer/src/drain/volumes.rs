@@ -24,7 +24,6 @@ const READ_AT_ONCE: usize = 10;
 /// Names of attachments and of their volumes.
 type Attached = BTreeMap<String, String>;
 
-/// Result of the wait for volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Detached {
     pub(crate) waited: Duration,

@@ -18,19 +18,16 @@ pub(crate) fn open(request_id: &str, event_id: Option<&str>) -> Span {
     )
 }
 
-/// Adds kind and instance of the notice.
 pub(crate) fn instance(notice: &Notice) {
     let span = Span::current();
     span.record("notice.kind", notice.kind.as_str());
     span.record("instance.id", notice.instance.as_str());
 }
 
-/// Adds the cluster.
 pub(crate) fn cluster(name: &ClusterName) {
     Span::current().record("cluster.name", name.as_str());
 }
 
-/// Adds the node.
 pub(crate) fn node(name: &str) {
     Span::current().record("node.name", name);
 }

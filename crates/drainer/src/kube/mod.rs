@@ -83,7 +83,6 @@ impl From<kube::Error> for ApiError {
     }
 }
 
-/// Makes a call with [`CALL_TIMEOUT`].
 pub async fn call<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, ApiError> {
     call_within(CALL_TIMEOUT, request).await
 }

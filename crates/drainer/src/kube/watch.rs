@@ -1,5 +1,4 @@
 //! Watches: objects of one kind are listed once, then watched without a gap across reconnections.
-//!
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -46,7 +45,6 @@ const MAX_RESUMES_WHILE_BUSY: u32 = 5;
 #[derive(Debug)]
 pub(crate) enum WatchEvent<K> {
     Changed(Change<K>),
-    /// The watch starts or resumes.
     Begun,
     /// The watch broke; it is being resumed.
     Interrupted(ApiError),

@@ -1,7 +1,5 @@
 //! Continuation in a later invocation: the function invokes itself, or EventBridge Scheduler invokes it at a time
 //! (`Context::send`). Core's `continuation/limits.rs` decides the limits.
-//!
-//! * `schedules`: the stack's schedules
 
 mod schedules;
 

@@ -112,7 +112,6 @@ impl Scheduler {
         Self { client, place }
     }
 
-    /// Client for other calls.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }

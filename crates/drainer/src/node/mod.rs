@@ -1,15 +1,4 @@
 //! Node of an instance. Core's `node` decides.
-//!
-//! * `find`: lookup by usual names, then by provider id
-//! * `search`: lookup by instance id, if EC2 does not describe the instance
-//! * `claim`: patch that cordons and claims a node
-//! * `watch`: watch of one node, and of its claim
-//! * `cordon_again`: repeated cordon during a drain
-//! * `uncordon`: return of a node to use
-//! * `node_claim`: handover of a node to Karpenter
-//! * `pace`: claims of other nodes in the zone
-//! * `out_of_service`: taint out-of-service
-//! * `patch`: sending of patches
 
 mod claim;
 mod cordon_again;

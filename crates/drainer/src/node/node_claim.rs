@@ -62,14 +62,12 @@ pub(crate) async fn hand_over(
     })
 }
 
-/// State of the claim after its deadline was set.
 enum NodeClaimState {
     Here {
         until: Option<Timestamp>,
     },
     /// Being deleted, or gone.
     Leaving,
-    /// Claim of another instance.
     OfAnother {
         provider_id: Option<String>,
     },

@@ -39,7 +39,6 @@ pub(crate) async fn claims_beside(
     Ok(claims)
 }
 
-/// Marks the drain of the event's claim as over.
 pub(crate) async fn set_over(nodes: &Api<Node>, claim: &Claim, event: &str) -> Result<(), ApiError> {
     until_settled(ATTEMPTS, async || {
         let node = if_found(call(nodes.get(&claim.node)).await, "nodes")?;
@@ -51,7 +50,6 @@ pub(crate) async fn set_over(nodes: &Api<Node>, claim: &Claim, event: &str) -> R
     .await
 }
 
-/// Taints a node whose planned drain waits.
 pub(crate) async fn taint(nodes: &Api<Node>, instance: &Instance, claimant: &Claimant<'_>) -> Result<(), ApiError> {
     until_settled(ATTEMPTS, async || {
         let node = find(nodes, instance).await?.filter(|node| claimant.barred_from(node).is_none());

@@ -16,7 +16,6 @@ pub(super) async fn send(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<
     send_with(nodes, name, patch, PatchParams::default()).await
 }
 
-/// Sends a patch as a dry run.
 pub(super) async fn send_dry(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<Option<ObjectMeta>, ApiError> {
     send_with(nodes, name, patch, PatchParams { dry_run: true, ..PatchParams::default() }).await
 }

@@ -9,7 +9,6 @@ use spillway_receipt::{DRAIN_BLOCKED, DRAIN_UNBLOCKED, Fate, Leaving, Pod, PodRe
 
 use crate::receipt::Publication;
 
-/// Blockage news for all publications.
 pub(super) struct Blockage {
     pub(super) turn: PublishedBlockage,
     /// Receipt so far, with the news as its reason and the affected pods.

@@ -32,12 +32,10 @@ pub(super) async fn begin(context: &Context, so_far: &Publication, leaving: &[Po
     publish(context, (DRAIN_BEGUN, "the drain goes on"), detail, invocation).await;
 }
 
-/// Publishes the begin or the end of a blockage.
 pub(super) async fn blockage(context: &Context, detail_type: &str, detail: String, invocation: &Invocation) {
     publish(context, (detail_type, "the drain goes on"), detail, invocation).await;
 }
 
-/// Publishes the receipt of an ended notice.
 pub(super) async fn end(context: &Context, detail: String, invocation: &Invocation) {
     publish(context, (RECEIPT, "the receipt is in the log"), detail, invocation).await;
 }

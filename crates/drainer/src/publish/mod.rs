@@ -1,10 +1,4 @@
 //! Publications of the receipt.
-//!
-//! * `blockage`: messages about a blocked drain
-//! * `document`: JSON for the log and the event bus
-//! * `metrics`: CloudWatch metrics as a log line
-//! * `events`: messages for the announcer and the event bus
-//! * `node_events`: Kubernetes events on the node and its pods
 
 mod blockage;
 mod document;

@@ -53,7 +53,6 @@ pub(crate) enum Subject<'a> {
     },
 }
 
-/// Result of a notice.
 pub(crate) type Ended<'a> = Result<&'a Outcome, &'a Failure>;
 
 impl Publication {

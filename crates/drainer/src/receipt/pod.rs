@@ -49,7 +49,6 @@ fn ended(pod: &PodRecord, fate: Fate, why: &str) -> PodRecord {
     PodRecord { fate, why: Some(why.to_owned()), ..pod.clone() }
 }
 
-/// Records of the pods of a dry run.
 pub(crate) fn of_preview(preview: &Preview) -> Vec<PodRecord> {
     preview.pods.iter().map(|(uid, pod)| predicted(uid.0.clone(), pod)).collect()
 }
@@ -96,7 +95,6 @@ fn may_stay(pod: &mut PodRecord) {
     }
 }
 
-/// Record of a pod in a dry run.
 fn predicted(uid: String, pod: &PodPreview) -> PodRecord {
     let (fate, why) = match &pod.would {
         Predicted::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),

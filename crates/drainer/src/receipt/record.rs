@@ -44,7 +44,6 @@ pub(crate) struct Record {
     pub(crate) followed: BTreeMap<String, RequestedBy>,
     /// Last published blockage, for a later invocation.
     pub(crate) blockage: Option<PublishedBlockage>,
-    /// Waits after the last pod.
     pub(crate) after_drain: Option<AfterDrain>,
     /// Result of replacing the instance, if its group takes part.
     pub(crate) replacement: Option<Replacement>,
@@ -61,7 +60,6 @@ pub(crate) enum HookStatus {
     Left,
     /// Held for a later invocation.
     Held,
-    /// Completed with a result.
     Completed(LifecycleResult),
     /// Completed before, or timed out; with the result that was sent, if any.
     AlreadyOver(Option<LifecycleResult>),
@@ -70,7 +68,6 @@ pub(crate) enum HookStatus {
 }
 
 impl HookStatus {
-    /// Status after a completion.
     pub(crate) fn after(completion: Completion, result: LifecycleResult) -> Self {
         match completion {
             Completion::Completed => Self::Completed(result),
@@ -78,7 +75,6 @@ impl HookStatus {
         }
     }
 
-    /// Hook record of the receipt.
     pub(super) fn of(self, hook: &Hook) -> HookRecord {
         let (state, result) = match self {
             Self::Left => (HookState::Left, None),
@@ -92,7 +88,6 @@ impl HookStatus {
 }
 
 impl Record {
-    /// Records a finished step.
     pub(crate) fn step(&mut self, step: StepName, at: Timestamp) {
         self.steps.push((step, at));
     }
@@ -103,7 +98,6 @@ impl Record {
         self.node = Some(node.to_owned());
     }
 
-    /// Records and logs a warning.
     pub(crate) fn warn(&mut self, warning: String) {
         tracing::warn!("{warning}");
         self.warnings.push(warning);
@@ -120,7 +114,6 @@ impl Record {
         self.client = Some(client.clone());
     }
 
-    /// Notes the result of replacing the instance, if its group takes part.
     pub(crate) fn replaced(&mut self, replacement: Option<Replacement>) {
         let Some(replacement) = replacement else { return };
         if let Replacement::Requested(at) = replacement {

@@ -13,10 +13,8 @@ pub(super) const LEAST_GRACE: Duration = Duration::from_secs(1);
 /// grace of one second. It keeps whole seconds and has its own clock; the rest is for the request's way.
 const AHEAD: Duration = Duration::from_secs(5);
 
-/// Grace period that a pod is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grace {
-    /// The pod's own grace period.
     Own,
     /// A shorter one, because the instance goes before.
     Clamped(Duration),

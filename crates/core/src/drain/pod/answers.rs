@@ -88,7 +88,6 @@ impl Tracked {
         pause + pause * part / 512
     }
 
-    /// Notes that the request was accepted.
     fn accepted(&mut self, now: Instant) {
         self.history.accepted_at.get_or_insert(now);
         let followed = if self.is_shortened_by_another() { RequestedBy::Another } else { RequestedBy::ThisDrain };

@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::drain::do_not_disrupt::DoNotDisrupt;
 
-/// Blocker of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blocker {
     /// A PodDisruptionBudget that allows no disruption now.
@@ -13,14 +12,12 @@ pub enum Blocker {
     SeveralBudgets(Vec<String>),
     /// The deletion of the namespace, in which no pod is evicted. The namespace deletes its pods itself.
     Namespace,
-    /// The pod's do-not-disrupt annotation.
     DoNotDisrupt(DoNotDisrupt),
     /// The API server's failure or refusal to evict the pod, without another known blocker.
     FailingEviction(String),
 }
 
 impl Blocker {
-    /// The single budget.
     pub fn budget(&self) -> Option<&BudgetName> {
         match self {
             Self::Budget(budget) => Some(budget),
@@ -74,7 +71,6 @@ impl Blocked {
         }
     }
 
-    /// Notes that the blocker is gone.
     pub fn end(&mut self) {
         *self = match std::mem::take(self) {
             Self::By(blocker) | Self::Formerly(blocker) => Self::Formerly(blocker),

@@ -17,7 +17,6 @@ pub struct PodHistory {
     requests: Option<RequestsMade>,
     /// The API server refused the last request.
     is_refused: bool,
-    /// Number of each answer.
     pub answers: BTreeMap<&'static str, u32>,
     /// Time of the first accepted request.
     pub accepted_at: Option<Instant>,
@@ -27,7 +26,6 @@ pub struct PodHistory {
     pub followed: Option<RequestedBy>,
 }
 
-/// Requests to a pod to leave.
 #[derive(Debug, Clone, Copy)]
 struct RequestsMade {
     first_at: Instant,
@@ -35,7 +33,6 @@ struct RequestsMade {
     last: LastRequest,
 }
 
-/// Last request to a pod to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastRequest {
     pub at: Instant,
@@ -43,10 +40,8 @@ pub struct LastRequest {
     pub grace: Grace,
 }
 
-/// Origin of a request to a pod to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestedBy {
-    /// This drain.
     ThisDrain,
     /// Another drain of the node, or a person.
     Another,
@@ -66,12 +61,10 @@ impl PodHistory {
         }
     }
 
-    /// Last request.
     pub fn last_request(&self) -> Option<LastRequest> {
         self.requests.map(|requests| requests.last)
     }
 
-    /// Kind of the last request.
     pub fn last_method(&self) -> Option<Method> {
         self.last_request().map(|last| last.method)
     }
@@ -81,7 +74,6 @@ impl PodHistory {
         self.last_method().is_some_and(Method::is_forced)
     }
 
-    /// Returns `true` if the last request was a deletion that the API server refused.
     pub fn is_deletion_refused(&self) -> bool {
         self.is_refused && self.is_forced()
     }
@@ -91,7 +83,6 @@ impl PodHistory {
         self.accepted_at.is_some() || self.answers.is_empty() || self.answers.contains_key("no-answer")
     }
 
-    /// Time of the first request.
     pub fn requested_at(&self) -> Option<Instant> {
         self.requests.map(|requests| requests.first_at)
     }
@@ -101,7 +92,6 @@ impl PodHistory {
         self.last_request().map_or(self.first_seen_at, |last| last.at)
     }
 
-    /// Number of evictions.
     pub fn evictions(&self) -> u32 {
         self.requests.map_or(0, |requests| requests.evictions)
     }
@@ -114,7 +104,6 @@ impl PodHistory {
         *count
     }
 
-    /// Notes a request.
     pub fn request(&mut self, last: LastRequest) {
         let requests = self.requests.get_or_insert(RequestsMade { first_at: last.at, evictions: 0, last });
         requests.evictions += u32::from(last.method != Method::Delete);

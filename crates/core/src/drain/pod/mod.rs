@@ -1,10 +1,5 @@
 //! A pod in the drain: its state and its next request. Pure.
 //!
-//! * `blocker`: blockers of a pod
-//! * `answers`: effect of each answer of the API server
-//! * `history`: requests and their answers
-//! * `transition`: changes of its state that are logged
-//!
 //! A blocked pod: [`Tracked::blocked`] names the blocker. The pod waits until the blocker goes away (`budgets` observes this for a
 //! budget) or its next eviction is due. [`Tracked::next_request`] returns the time from which it is deleted regardless.
 
@@ -33,12 +28,10 @@ const RETRY: Duration = Duration::from_millis(500);
 /// pause after a refusal.
 const SLOW_RETRY: Duration = Duration::from_secs(5);
 
-/// A pod in the drain.
 #[derive(Debug, Clone)]
 pub struct Tracked {
     pub name: PodName,
     pub tier: Tier,
-    /// The pod's own grace period.
     pub grace: Duration,
     /// Names of its persistent volume claims.
     pub claims: Vec<String>,
@@ -51,7 +44,6 @@ pub struct Tracked {
     /// Tolerates the cordon and came after it: not waited for, never forced.
     pub is_returned: bool,
     pub state: PodState,
-    /// Present or former blocker.
     pub blocked: Blocked,
     /// Failed requests in a row, up to the one under way.
     pub failures: Option<Failures>,
@@ -60,16 +52,13 @@ pub struct Tracked {
     pub history: PodHistory,
 }
 
-/// State of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodState {
-    /// Left alone.
     Stays(Stays),
     /// Still has to be requested to leave: at that time, once its tier has begun; without a time, when its blocker goes away.
     Waits {
         due: Option<Instant>,
     },
-    /// A request is under way.
     Requested,
     /// Terminating, and should stop by then.
     Leaving {
@@ -104,7 +93,6 @@ impl Unconfirmed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failures {
     pub in_a_row: u32,
-    /// Last failure.
     pub message: String,
 }
 
@@ -160,7 +148,6 @@ impl Tracked {
         self.waits() && self.blocked.by().is_some() && self.failures.is_none()
     }
 
-    /// Returns `true` if the pod is blocked and none of its containers run.
     pub fn is_finished_and_blocked(&self) -> bool {
         self.has_finished && self.waits() && self.blocked.by().is_some()
     }
@@ -170,7 +157,6 @@ impl Tracked {
         self.blocked.last()?.budget().filter(|_| self.is_unready).map(BudgetName::unready_pods_advice)
     }
 
-    /// Budget that blocks the pod, as far as is known.
     pub fn budget(&self) -> Option<&BudgetName> {
         self.blocked.by().and_then(Blocker::budget)
     }
@@ -230,7 +216,6 @@ impl Tracked {
         }
     }
 
-    /// Notes a request to leave.
     pub fn request(&mut self, method: Method, grace: Grace, now: Instant) {
         self.history.request(LastRequest { at: now, method, grace });
         if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
@@ -270,7 +255,6 @@ impl Tracked {
         self.waits().then(|| self.block(Blocker::DoNotDisrupt(by), until)).flatten()
     }
 
-    /// Records that the pod has no do-not-disrupt annotation.
     pub fn may_be_disrupted(&mut self, now: Instant) {
         self.release(|by| matches!(by, Blocker::DoNotDisrupt(_)), now);
     }
@@ -282,7 +266,6 @@ impl Tracked {
         }
     }
 
-    /// Records that the pod is not annotated to be skipped.
     pub fn not_to_be_skipped(&mut self, now: Instant) {
         if self.state == PodState::Stays(Stays::Skipped) {
             self.state = PodState::Waits { due: Some(now) };
@@ -337,7 +320,6 @@ impl Tracked {
         }
     }
 
-    /// Records that the pod keeps terminating without another request.
     pub fn keeps_terminating(&mut self) {
         if let Some(deletion) = self.deletion {
             self.settle(PodState::Leaving { by: deletion.by });
@@ -383,7 +365,6 @@ impl Tracked {
         }
     }
 
-    /// Records the pod's end.
     pub fn gone(&mut self, now: Instant) -> Option<Transition> {
         if matches!(self.state, PodState::Gone { .. } | PodState::Stays(_)) {
             return None;

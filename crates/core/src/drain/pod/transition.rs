@@ -4,14 +4,12 @@ use super::Unconfirmed;
 use super::blocker::Blocker;
 use crate::drain::plan::PodName;
 
-/// Change of a pod's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transition {
     /// The pod's eviction was granted, or its deletion without a blocker.
     Evicted(PodName),
     /// The pod was deleted despite its blocker.
     Forced(PodName, Blocker),
-    /// The pod has gone.
     Gone(PodName),
     /// The pod tolerates the cordon, and came after it.
     Returned(PodName),

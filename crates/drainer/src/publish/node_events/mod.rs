@@ -1,9 +1,5 @@
 //! Kubernetes events on the node and its pods, as `kubectl describe` shows them. Pure, except `post`.
 //!
-//! * `reasons`: reasons and notes of the events
-//! * `object`: event objects
-//! * `post`: sending
-//!
 //! kube's recorder (`kube::runtime::events`) is not used: it brings kube's `runtime`, and folds repetitions into series with a cache
 //! and the right to PATCH. These events are not repeated.
 
@@ -26,7 +22,6 @@ use post::post;
 /// Limit of blocked pods with an event: twice the number of concurrent requests.
 const MOST_BLOCKED: usize = 20;
 
-/// Content of one event.
 #[derive(Debug)]
 struct EventDraft<'a> {
     about: About<'a>,
@@ -39,7 +34,6 @@ struct EventDraft<'a> {
     pods: Option<usize>,
 }
 
-/// Object of an event.
 #[derive(Debug, Clone, Copy)]
 enum About<'a> {
     Node,
@@ -53,7 +47,6 @@ enum EventSeverity {
     Normal,
 }
 
-/// Drain in a receipt.
 #[derive(Debug, Clone, Copy)]
 struct ReceiptDrain<'a> {
     publication: &'a Publication,

@@ -18,17 +18,14 @@ const AT_ONCE: usize = REQUESTS_AT_ONCE;
 /// Timeout of all events together.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Failure to write events.
 #[derive(Debug)]
 pub(super) struct Unwritten {
     count: usize,
     all: usize,
-    /// Last error.
     error: ApiError,
 }
 
 impl Unwritten {
-    /// Logs the failure in one line.
     pub(super) fn warn(&self) {
         let Self { count, all, error } = self;
         let remedy = match error.code() {

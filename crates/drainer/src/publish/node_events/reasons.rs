@@ -8,7 +8,6 @@ use spillway_notice::continued::PublishedBlockage;
 use super::{About, EventDraft, EventSeverity, ReceiptDrain};
 use crate::receipt::{Ending, Fate, PodRecord, StepName};
 
-/// Event of a begun drain, on the node.
 pub(super) fn begun<'a>(drain: &ReceiptDrain<'_>, pods: usize) -> EventDraft<'a> {
     let ReceiptDrain { receipt, instance, kind, .. } = drain;
     let until = match (receipt.notice.deadline, &receipt.hook) {
@@ -22,7 +21,6 @@ pub(super) fn begun<'a>(drain: &ReceiptDrain<'_>, pods: usize) -> EventDraft<'a>
     EventDraft { about: About::Node, severity: EventSeverity::Normal, reason: "Draining", note, at, pods: Some(pods) }
 }
 
-/// Event of a blockage, on the node.
 pub(super) fn blocked<'a>(drain: &ReceiptDrain<'_>, turn: PublishedBlockage) -> EventDraft<'a> {
     let (severity, reason) = match turn {
         PublishedBlockage::Begun => (EventSeverity::Warning, "DrainBlocked"),
@@ -32,7 +30,6 @@ pub(super) fn blocked<'a>(drain: &ReceiptDrain<'_>, turn: PublishedBlockage) -> 
     EventDraft { about: About::Node, severity, reason, note, at: None, pods: None }
 }
 
-/// Event of a blockage, on a pod.
 pub(super) fn blocked_pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord, turn: PublishedBlockage) -> EventDraft<'a> {
     let (severity, reason, what) = match turn {
         PublishedBlockage::Begun => (EventSeverity::Warning, "Blocked", pod.why()),
@@ -42,7 +39,6 @@ pub(super) fn blocked_pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord, turn
     EventDraft { about: About::Pod(pod), severity, reason, note, at: None, pods: None }
 }
 
-/// Event of an ended drain, on the node.
 pub(super) fn ended<'a>(drain: &ReceiptDrain<'_>) -> Option<EventDraft<'a>> {
     let (severity, reason) = match drain.receipt.ending {
         Some(Ending::Drained) => (EventSeverity::Normal, "Drained"),
