@@ -70,7 +70,6 @@ impl Caller {
         })
     }
 
-    /// Makes a call and returns the response body.
     pub async fn call(&self, call: &Call<'_>) -> Result<Vec<u8>, CallError> {
         self.attempt(call).await.map_err(|failed| CallError::new(call.action, failed))
     }

@@ -87,7 +87,6 @@ impl CallError {
         &self.answer
     }
 
-    /// Returns `true` if AWS answered with the code.
     #[must_use]
     pub fn has_code(&self, code: &str) -> bool {
         self.answer.strip_prefix(code).is_some_and(|rest| rest.starts_with(':'))

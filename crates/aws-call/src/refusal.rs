@@ -35,7 +35,6 @@ fn bare(code: &str) -> &str {
     code.rsplit('#').next().unwrap_or_default()
 }
 
-/// Text of the first element with this name.
 fn element(xml: &str, name: &str) -> Option<String> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     rest.split_once('<').map(|(text, _)| text.to_owned())

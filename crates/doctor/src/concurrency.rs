@@ -15,12 +15,10 @@ const USUAL: usize = 1000;
 /// Fewest free executions. Below, a few blocked hooks leave none for a spot notice. A new account has 10.
 const LEAST: usize = 50;
 
-/// Reads the concurrency limit of the account. Retries until `end`.
 pub(crate) async fn limit(itself: &Itself, end: Instant) -> Result<u64, CallError> {
     aws::until(ACCOUNT_SETTINGS, retry_end(end), || itself.concurrency_limit()).await
 }
 
-/// Compares the limit with the number of nodes that Spillway drains.
 pub(crate) fn look(limit: &Result<u64, CallError>, nodes: usize) -> Check {
     let limit = match limit {
         Ok(limit) => usize::try_from(*limit).unwrap_or(usize::MAX),

@@ -1,13 +1,4 @@
 //! The self-test, publicly the doctor: checks in advance that the next notice would be handled. Read-only.
-//!
-//! * `request`: events that start a self-test (pure)
-//! * `report`: checks and their findings (pure)
-//! * `catalogue`: ids of all checks and findings, as in docs/doctor.md (pure)
-//! * `log`, `metrics`: outputs of the report
-//! * `account`: checks of the AWS account
-//! * `clusters`: the checked clusters
-//! * `cluster`: checks of each cluster
-//! * `concurrency`: checks Lambda's concurrency limit
 
 mod account;
 mod catalogue;
@@ -41,7 +32,6 @@ const CLUSTERS_AT_ONCE: usize = 4;
 /// Retry period of one request. Shorter than that of a drain, because a user waits for the report.
 const RETRY_PERIOD: Duration = Duration::from_secs(10);
 
-/// End of the retries of one request, within the self-test.
 fn retry_end(end: Instant) -> Instant {
     end.min(Instant::now() + RETRY_PERIOD)
 }

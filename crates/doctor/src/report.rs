@@ -16,9 +16,7 @@ use crate::catalogue::{CheckId, FindingId};
 /// Version of the report, raised when a field is renamed or changes its meaning.
 const VERSION: u32 = 2;
 
-/// Most findings of a check in the report.
 const FINDINGS_OF_A_CHECK: usize = 30;
-/// Most nodes of a finding in the report.
 const NODES_OF_A_FINDING: usize = 20;
 /// Longest check in a log line. The rest is for the message and the other fields of the report.
 const MOST_BYTES_OF_A_PART: usize = LONGEST_LINE - 8 * 1024;
@@ -166,7 +164,6 @@ impl Finding {
         }
     }
 
-    /// Adds the affected nodes.
     pub(crate) fn on(self, nodes: impl ExactSizeIterator<Item: fmt::Display>) -> Self {
         let nodes_count = nodes.len();
         Self { nodes: nodes.take(NODES_OF_A_FINDING).map(|node| node.to_string()).collect(), nodes_count, ..self }
@@ -203,19 +200,16 @@ impl Check {
         Self { id, cluster: None, status, what: what.to_string(), findings, nodes: Vec::new(), findings_cut }
     }
 
-    /// Check that could not be made.
     pub(crate) fn unknown(id: CheckId, why: impl fmt::Display) -> Self {
         Self { status: CheckStatus::Unknown, ..Self::made(id, why, Vec::new()) }
     }
 
-    /// Check whose AWS call failed.
     pub(crate) fn not_answered(id: CheckId, finding: FindingId, error: &CallError, what: &str) -> Self {
         let what = format!("{what}: {}", chain(error));
         let to_do = format!("run the doctor again; if a right is missing, {REVERT_DRIFT}");
         Self::made(id, &what, vec![Finding::new(finding, Severity::Unknown, error.action, &what, to_do)])
     }
 
-    /// Check that is not needed or not possible.
     pub(crate) fn skipped(id: CheckId, why: impl fmt::Display) -> Self {
         Self { status: CheckStatus::Skipped, ..Self::made(id, why, Vec::new()) }
     }
@@ -236,7 +230,6 @@ impl Check {
         parts
     }
 
-    /// Adds the cluster.
     pub(crate) fn of(self, cluster: &ClusterName) -> Self {
         Self { cluster: Some(cluster.to_string()), ..self }
     }
@@ -256,12 +249,10 @@ fn json_bytes(part: &impl Serialize) -> usize {
 }
 
 impl SelfTestReport {
-    /// Report of one check.
     pub(super) fn of_one(&self, check: Check) -> Self {
         Self { request_id: self.request_id.clone(), summary: self.summary.clone(), checks: vec![check], ..*self }
     }
 
-    /// Report of all checks, at their end.
     pub(super) fn new(request_id: &str, clock: Clock, checks: Vec<Check>) -> Self {
         let any = |status| checks.iter().any(|check| check.status == status);
         let worst =
@@ -282,7 +273,6 @@ impl SelfTestReport {
         report
     }
 
-    /// Number of findings with the severity.
     pub(super) fn count(&self, severity: Severity) -> usize {
         self.checks.iter().flat_map(|check| &check.findings).filter(|finding| finding.severity == severity).count()
     }

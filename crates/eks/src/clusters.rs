@@ -22,7 +22,6 @@ use tokio::time::sleep;
 use crate::remembered::{OtherNames, Remembered};
 
 const DESCRIBE: &str = "eks:DescribeCluster";
-/// Connection data of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
     pub name: ClusterName,
@@ -69,7 +68,6 @@ impl Clusters {
         Self { eks, remembered, known: Mutex::default() }
     }
 
-    /// Returns the cluster, from the cache if present.
     pub async fn get(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
         if let Some(cluster) = self.known_as(name) {
             return Ok(cluster);
@@ -113,7 +111,6 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.name.clone(), cluster.clone());
     }
 
-    /// Returns the names of cached clusters and of those in Parameter Store, sorted.
     pub async fn known_or_remembered(&self) -> Vec<ClusterName> {
         let remembered = match &self.remembered {
             Some(remembered) => remembered.recall_all().await,
@@ -134,7 +131,6 @@ impl Clusters {
         Ok(names)
     }
 
-    /// Removes a cluster from the cache. The next [`get`](Self::get) describes it.
     pub fn forget(&self, name: &ClusterName) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }

@@ -1,15 +1,5 @@
 //! Access to an EKS cluster from outside: endpoint and certificate authority ([`Clusters`]), bearer token ([`token`]) and a
 //! Kubernetes client over one HTTP/2 connection ([`connect`]).
-//!
-//! # Layout
-//! * `clusters`: `DescribeCluster`, cached while the function is warm
-//! * `remembered`: copies in Parameter Store, used when EKS does not answer
-//! * `token`: presigned `GetCallerIdentity`, the bearer token of EKS
-//! * `bearer`: adds a valid token to every request
-//! * `client`: client for one cluster
-//! * `transport`: the connection, and the errors of one that was never made
-//! * `connector`: connects within a timeout
-//! * `renewing`: describes the cluster anew after a failed connection
 
 mod bearer;
 mod client;

@@ -78,7 +78,6 @@ impl Remembered {
         }
     }
 
-    /// Reads all copies that self-tests wrote.
     pub(crate) async fn recall_all(&self) -> Vec<Cluster> {
         match self.get_all().await {
             Ok(found) => found.iter().filter_map(|(name, text)| self.usable(name, text)).collect(),
@@ -131,7 +130,6 @@ impl Remembered {
         Ok(text.split(',').filter(|name| !name.is_empty()).map(ClusterName::new).collect())
     }
 
-    /// Texts of the parameters of all listed clusters.
     async fn get_all(&self) -> Result<Vec<(ClusterName, String)>, CallError> {
         let mut found = Vec::new();
         for names in self.names().await?.chunks(NAMES_AT_ONCE) {

@@ -30,7 +30,6 @@ pub struct TokenError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// Signs a token for `cluster` at the time `now`.
 pub fn sign_token(
     cluster: &str,
     region: &str,

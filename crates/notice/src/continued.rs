@@ -80,7 +80,6 @@ impl History {
         self
     }
 
-    /// The history for one of several instances.
     #[must_use]
     pub fn for_instance(&self, instance: &str) -> Self {
         Self { instance: Some(instance.to_owned()), ..self.clone() }

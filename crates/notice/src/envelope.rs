@@ -92,12 +92,10 @@ fn missing(path: &str) -> NoticeError {
     unreadable(path, "it is missing")
 }
 
-/// Error about an unreadable field.
 pub(super) fn unreadable(path: &str, why: impl fmt::Display) -> NoticeError {
     NoticeError::Field { path: path.to_owned(), why: shortened(&why.to_string()) }
 }
 
-/// Quotes a text of the notice.
 pub(super) fn quoted(text: &str) -> String {
     format!("{:?}", shortened(text))
 }
@@ -125,7 +123,6 @@ impl Envelope {
         })
     }
 
-    /// Availability Zone in the notice.
     pub(super) fn zone(&self) -> Option<&str> {
         self.zone.as_deref()
     }
@@ -147,7 +144,6 @@ impl Envelope {
     }
 }
 
-/// Parses the JSON at `root`.
 pub(super) fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, NoticeError> {
     // serde would also accept a list for a structure, in the order of its fields.
     if !value.is_object() {

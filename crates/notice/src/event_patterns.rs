@@ -31,7 +31,6 @@ const fn of_group(
     EventPattern { what, kind, source: "aws.autoscaling", detail_type, detail }
 }
 
-/// Events of all rules.
 pub const EVENT_PATTERNS: [EventPattern; 13] = [
     of_ec2("spot interruptions", Kind::Spot, spot::DETAIL_TYPE),
     of_ec2("interruptions of capacity reservations", Kind::CapacityReservation, capacity_reservation::DETAIL_TYPE),

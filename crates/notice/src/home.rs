@@ -1,6 +1,5 @@
 //! Account and Region of the function.
 
-/// Account and Region of the function, whose notices are handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     pub account: String,

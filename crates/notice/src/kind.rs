@@ -37,7 +37,6 @@ pub enum Kind {
 /// Fate of an instance, the mildest first: a claim gives way to one for a worse fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceFate {
-    /// Possibly unchanged.
     MayStay,
     /// Changed, unless AWS calls it off.
     MayBeCalledOff,

@@ -111,7 +111,6 @@ impl Incoming {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming {
-    /// A notice that concerns one instance.
     Notice {
         notice: Notice,
         /// The notice as JSON, and its earlier invocations.
@@ -131,7 +130,6 @@ pub enum Incoming {
     },
 }
 
-/// A notice that concerns several instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Several {
     pub event_id: String,
@@ -141,7 +139,6 @@ pub struct Several {
     pub history: History,
 }
 
-/// Instances of a notice that concerns several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Instances {
     /// Ids in the notice, with their entries. Each is parsed in its own invocation, so that a malformed one fails alone.

@@ -21,7 +21,6 @@ pub(super) struct LifecycleDetail {
     pub(super) action: Option<String>,
 }
 
-/// Action that replaces an instance's root volume.
 pub(super) const REPLACES_ROOT_VOLUME: &str = "ReplaceRootVolume";
 
 impl LifecycleDetail {

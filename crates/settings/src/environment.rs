@@ -4,19 +4,15 @@ use std::fmt;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// Prefix of each setting's name.
 pub const PREFIX: &str = "SPILLWAY_";
 
 /// A setting, as the documents and the template show it.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// Name of the environment variable.
     pub name: &'static str,
     /// Value if the variable is unset or empty.
     pub default: &'static str,
-    /// Accepted values, for people.
     pub accepted: &'static str,
-    /// Purpose, for people.
     pub meaning: &'static str,
 }
 
@@ -51,10 +47,8 @@ impl fmt::Display for SettingsError {
 pub struct Reader {
     /// Some values are secrets.
     variables: Vec<(String, SecretString)>,
-    /// Settings with a refused value.
     refused: Vec<&'static str>,
     problems: Vec<String>,
-    /// Variables with our prefix that are not known.
     unknown: Vec<String>,
 }
 

@@ -1,9 +1,4 @@
 //! Settings: environment variables, read and checked once, with all problems reported at once.
-//!
-//! * `environment`: reads variables, also for the announce function
-//! * `table`: all settings with their defaults, as the documents and the template show them
-//! * `values`: types of their values
-//! * `selector`: label selector in kubectl's format
 
 pub mod environment;
 mod selector;
@@ -24,7 +19,6 @@ pub use values::{
     TaintNames, Taints,
 };
 
-/// All settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Notices that drain a node. Notices in neither list are ignored.
@@ -33,16 +27,13 @@ pub struct Settings {
     pub cordon_on: Vec<NoticeFamily>,
     /// Answer to a launch hook whose node never became Ready; absent: launch hooks are not ours.
     pub launch: Option<LifecycleResult>,
-    /// Treatment of nodes with another owner.
     pub managed_node_groups: ManagedNodeGroups,
     pub karpenter: KarpenterNodes,
     /// Clusters whose nodes are handled; empty: all.
     pub clusters: Vec<String>,
-    /// Tag that an instance or its group must have.
     pub managed_tag: Option<ManagedTag>,
     /// Labels that a node must have.
     pub node_selector: Selector,
-    /// Names of our lifecycle hooks.
     pub hooks: Vec<String>,
     /// Tag of the groups whose hooks the role may complete; absent: all groups.
     pub hook_group_tag: Option<GroupTag>,
@@ -52,11 +43,8 @@ pub struct Settings {
     pub hook_max_wait: Duration,
     /// Time before scheduled maintenance at which its drain begins.
     pub maintenance_lead: Duration,
-    /// Notices at which an Auto Scaling group replaces the instance.
     pub replace: Replace,
-    /// Taints of drained nodes.
     pub taints: Taints,
-    /// Exclusion of drained nodes from load balancers.
     pub load_balancers: LoadBalancers,
     /// Kubernetes events on the node and its pods describe the drain.
     pub node_events: bool,
@@ -75,7 +63,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings from environment variables with our prefix.
     #[must_use]
     pub fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Self {
         let mut reader = Reader::new(variables, &table::known());
@@ -109,7 +96,6 @@ impl Settings {
         settings
     }
 
-    /// Reports pairs of values that contradict each other.
     fn report_contradictions(&self, reader: &mut Reader) {
         let list = |families: &[NoticeFamily]| families.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(",");
         for family in self.drain_on.iter().filter(|family| self.cordon_on.contains(family)) {
@@ -118,7 +104,6 @@ impl Settings {
         }
     }
 
-    /// Treatment of such notices.
     #[must_use]
     pub fn policy(&self, family: NoticeFamily) -> Policy {
         if self.drain_on.contains(&family) {

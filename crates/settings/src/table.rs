@@ -182,7 +182,6 @@ pub(crate) const ANNOUNCEMENTS: Setting = Setting {
     meaning: "the queue for messages about drains, if there are any; the template sets it",
 };
 
-/// All variables of the function.
 pub(super) fn known() -> Vec<Setting> {
     [&SETTINGS[..], &[SCHEDULES, STACK, ANNOUNCEMENTS]].concat()
 }

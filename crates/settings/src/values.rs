@@ -24,7 +24,6 @@ pub enum Policy {
 /// Notices that are switched together, by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeFamily {
-    /// Interruption of a spot instance.
     Spot,
     /// Interruption of a capacity reservation, or end of a capacity block.
     Capacity,
@@ -65,7 +64,6 @@ pub enum ManagedNodeGroups {
     Drain,
 }
 
-/// Treatment of Karpenter's nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KarpenterNodes {
     /// Karpenter drains them.
@@ -83,7 +81,6 @@ pub struct ManagedTag {
 }
 
 impl ManagedTag {
-    /// Returns `true` if a tag of the key may have the value.
     #[must_use]
     pub fn allows(&self, value: &str) -> bool {
         self.value.as_deref().is_none_or(|wanted| wanted == value)
@@ -99,7 +96,6 @@ impl fmt::Display for ManagedTag {
     }
 }
 
-/// Tag of an Auto Scaling group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupTag {
     pub key: String,
@@ -107,7 +103,6 @@ pub struct GroupTag {
 }
 
 impl GroupTag {
-    /// Returns `true` if the tags contain it.
     #[must_use]
     pub fn is_in(&self, tags: &BTreeMap<String, String>) -> bool {
         tags.get(&self.key) == Some(&self.value)
@@ -128,14 +123,12 @@ pub struct Replace {
 }
 
 impl Replace {
-    /// Returns `true` if some notice replaces an instance.
     #[must_use]
     pub fn is_on(self) -> bool {
         self.spot || self.maintenance
     }
 }
 
-/// Names of a node's taints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaintNames {
     /// `spillway/…`.
@@ -144,12 +137,9 @@ pub enum TaintNames {
     Nth,
 }
 
-/// Taints of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taints {
-    /// Taint of the claim.
     pub of_claim: Option<TaintNames>,
-    /// Taint of a node that is out of service.
     pub out_of_service: bool,
 }
 
@@ -170,7 +160,6 @@ pub struct Schedules {
     pub group: String,
     /// Role that EventBridge Scheduler assumes to invoke the function.
     pub role_arn: String,
-    /// Queue for invocations that failed.
     pub failures_arn: String,
 }
 
@@ -257,7 +246,6 @@ pub(super) fn cluster_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 100 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)))
 }
 
-/// Auto Scaling's names of hooks.
 pub(super) fn hook_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c)))
 }

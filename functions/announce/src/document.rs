@@ -124,7 +124,6 @@ fn template_of(value: &Value) -> Result<Form, String> {
     template.map(Form::Template).map_err(|error| format!("has a \"template\" that does not parse, at {error}"))
 }
 
-/// Default headers.
 fn json_headers() -> HeaderMap {
     HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))])
 }

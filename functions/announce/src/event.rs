@@ -23,7 +23,6 @@ pub(crate) enum Phase {
     Ended,
 }
 
-/// Event of the drain function.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     /// Constant across deliveries.
@@ -34,7 +33,6 @@ pub(crate) struct Event {
     pub(crate) node_labels: BTreeMap<String, String>,
 }
 
-/// Reason why a message of the queue is not such an event.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EventError {
     #[error("the body is not an EventBridge event: {0}")]

@@ -8,7 +8,6 @@ use crate::event::{Event, Phase};
 use crate::nodes::{Node, nodes};
 use crate::receipt::{are_of_one_drain, is_over};
 
-/// Message to people.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) phase: Phase,

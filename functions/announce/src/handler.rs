@@ -86,7 +86,6 @@ fn account(context: &Context) -> String {
     context.invoked_function_arn.split(':').nth(4).unwrap_or_default().to_owned()
 }
 
-/// End of all deliveries.
 fn end(context: &Context) -> Instant {
     let deadline = UNIX_EPOCH + Duration::from_millis(context.deadline);
     let left = deadline.duration_since(SystemTime::now()).unwrap_or_default();

@@ -1,16 +1,6 @@
 //! The announce function: the drain function's receipts in, messages to people out.
 //!
 //! Read `handler` first: the steps for a batch of the queue, in order.
-//! * `event`, `receipt`: the events in the queue, and questions about their receipts (pure)
-//! * `group`: groups events into messages; `nodes`: the nodes and pods of a message (pure)
-//! * `words`, `storm`, `bar`, `links`: sentences, lines, a picture and links of a message (pure)
-//! * `slack`, `json`, `text`: formats of a message (pure)
-//! * `form`: format of the webhook; `template`: the fields of a Go template
-//! * `sink`: delivers messages to one channel; `delivered`: remembers the delivered events
-//! * `webhook`, `topic`: the channels
-//! * `stored`: reads the webhook's document; `document`: parses it (pure); `target`: one POST
-//! * `http`: the webhook's client, with limits; `retry`: retries within one invocation
-//! * `echo`: removes the secrets of a request from an answer (pure)
 //!
 //! `preview` renders messages without sending any, for a program and for a request (`preview_request`).
 
@@ -61,7 +51,6 @@ use crate::stored::Stored;
 use crate::topic::Topic;
 use crate::webhook::Webhook;
 
-/// Handles batches until Lambda ends the process.
 pub async fn run() -> Result<(), Error> {
     logs::start();
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {

@@ -1,4 +1,4 @@
-//! The announce function. See the library for the layout.
+//! Entry point of the announce function.
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {

@@ -8,7 +8,6 @@ use spillway_receipt::{Ending, Fate, Pod, PodRecord, Receipt};
 use crate::event::Event;
 use crate::receipt::is_over;
 
-/// Node with its events.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
     /// At least one event.
@@ -61,7 +60,6 @@ impl<'a> Node<'a> {
         self.receipts().find_map(|receipt| receipt.zone.as_deref())
     }
 
-    /// Returns `true` if a notice of the node has the ending.
     pub(crate) fn ended(&self, ending: Ending) -> bool {
         self.receipts().any(|receipt| receipt.ending == Some(ending))
     }

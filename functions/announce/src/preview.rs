@@ -17,7 +17,6 @@ use crate::{slack, template, text};
 pub struct Preview(Option<Form>);
 
 impl Preview {
-    /// Format with a name.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "slack" => Ok(Self(Some(Form::Slack))),
@@ -27,13 +26,11 @@ impl Preview {
         }
     }
 
-    /// Go template.
     pub fn of_template(text: &str) -> Result<Self, String> {
         let template = Template::parse(text).map_err(|error| format!("the template does not parse, at {error}"))?;
         Ok(Self(Some(Form::Template(template))))
     }
 
-    /// Format of a webhook's document.
     pub fn of_document(text: &str) -> Result<Self, String> {
         let document = Document::parse(text).map_err(|error| format!("the document {error}"))?;
         Ok(Self(Some(document.form)))

@@ -15,7 +15,6 @@ use crate::topic::Topic;
 use crate::webhook::{Webhook, WebhookError};
 use crate::words;
 
-/// Channel with its delivered events.
 #[derive(Debug)]
 pub(crate) struct Sink {
     channel: Channel,
@@ -29,7 +28,6 @@ pub(crate) enum Channel {
     Topic(Topic),
 }
 
-/// Result of one message.
 #[derive(Debug, PartialEq, Eq)]
 enum Delivery {
     Delivered,
@@ -85,7 +83,6 @@ impl Sink {
         self.send_and_record(message, end).instrument(self.span(message)).await
     }
 
-    /// Sends one message and records its events as delivered.
     async fn send_and_record(&self, message: &Message<'_>, end: Instant) -> Delivery {
         let news = words::headline(message);
         match self.send(message, end).await {

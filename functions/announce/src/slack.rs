@@ -69,7 +69,6 @@ fn lines(message: &Message<'_>) -> Vec<String> {
     lines
 }
 
-/// Packs lines into sections.
 fn sections(lines: &[String]) -> Vec<Value> {
     let mut texts: Vec<String> = Vec::new();
     for line in lines {
@@ -88,7 +87,6 @@ fn section(text: &str) -> Value {
     json!({"type": "section", "text": {"type": "mrkdwn", "text": text}})
 }
 
-/// Cuts and escapes a line.
 fn line(text: &str) -> String {
     dates(&escape(&words::clip(text, LINE)))
 }

@@ -124,7 +124,6 @@ fn earliest(times: &[&Value]) -> Value {
     json!(times.iter().filter_map(|time| time.as_str()).filter(|time| *time != ZERO).min().unwrap_or(ZERO))
 }
 
-/// Joins values of one type.
 fn joined_value(values: &[&Value]) -> Value {
     match values {
         [Value::String(_), ..] => json!(words::distinct(values.iter().filter_map(|value| value.as_str()))),

@@ -17,7 +17,6 @@ impl Topic {
         Self { settings, aws }
     }
 
-    /// Publishes a message until `end`.
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), CallError> {
         let settings::Topic { arn, region } = &self.settings;
         let mut fields = form_urlencoded::Serializer::new(String::new());

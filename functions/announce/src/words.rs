@@ -68,7 +68,6 @@ pub(crate) fn sentence(event: &Event) -> String {
     }
 }
 
-/// Kind of the notice.
 pub(crate) fn kind(receipt: &Receipt) -> &str {
     receipt.notice.kind.as_deref().unwrap_or("a notice that could not be read")
 }
@@ -144,7 +143,6 @@ pub(crate) fn shorten(lines: &mut Vec<String>, most: usize) {
     }
 }
 
-/// Cuts a text to at most `most` characters.
 pub(crate) fn clip(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

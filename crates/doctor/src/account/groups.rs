@@ -30,10 +30,8 @@ pub(super) struct Group {
     pub(super) cluster: ClusterName,
     pub(super) managed_by: ManagedBy,
     pub(super) tags: BTreeMap<String, String>,
-    /// `true` if the group keeps instances whose terminate hook was abandoned.
     pub(super) keeps_abandoned: bool,
     pub(super) kept: Vec<String>,
-    /// What a replacement depends on, without the hooks.
     pub(super) state: GroupState,
     pub(super) hooks: Vec<GroupHook>,
 }

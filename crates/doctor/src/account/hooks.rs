@@ -47,7 +47,6 @@ fn names(groups: &[&Group]) -> String {
     groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns `true` if the settings drain the group's nodes for its hooks.
 fn is_drained(group: &Group, settings: &Settings) -> bool {
     match group.managed_by {
         ManagedBy::SelfManaged => true,

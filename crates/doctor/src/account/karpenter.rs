@@ -17,7 +17,6 @@ pub(super) enum Karpenter {
     HasNone,
 }
 
-/// Looks for running instances of Karpenter. Retries until `end`.
 pub(super) async fn look(ec2: &Client, end: Instant) -> Result<Karpenter, CallError> {
     let filter = |name: &str, value: &str| Filter::builder().name(name).values(value).build();
     let some = async || {

@@ -1,16 +1,4 @@
 //! Checks of the AWS account.
-//!
-//! * `variables`: settings of other versions (pure)
-//! * `dry_run`: the parameter `DryRun` (pure)
-//! * `rights`: the AWS calls of a drain, made without effect
-//! * `bus`, `pattern`: lists the rules that match notices
-//! * `rules`: the rules of the stack (pure)
-//! * `event_sources`: event source mappings of the function
-//! * `groups`: lists the Auto Scaling groups with nodes in the clusters
-//! * `hooks`: their terminate hooks (pure)
-//! * `replacements`: groups that replace instances first (pure)
-//! * `karpenter`: finds nodes of Karpenter
-//! * `drainers`: second drainers (pure)
 
 mod bus;
 mod drainers;

@@ -40,7 +40,6 @@ const UNKNOWN_INSTANCE: &str = "i-00000000000000000";
 struct Right<'a> {
     /// Action, as IAM writes it.
     action: &'static str,
-    /// Effect on a drain of a role that lacks the right.
     without_it: &'static str,
     probe: Probe<'a>,
 }
@@ -223,7 +222,6 @@ fn of_settings(context: &Context) -> Vec<Right<'_>> {
     rights
 }
 
-/// Finding of a call without proof of the right.
 fn finding(without_it: &str, error: &CallError) -> Finding {
     if error.kind == CallErrorKind::Denied {
         let what = format!("is denied ({}): {without_it}", error.answer());

@@ -1,10 +1,4 @@
 //! Checks of one cluster.
-//!
-//! * `sign_in`: network, certificate and access entry
-//! * `rights`: the rights of deploy/rbac.yaml
-//! * `nth`: finds aws-node-termination-handler
-//! * `cordon`: rehearses a cordon
-//! * `nodes`: finds nodes that could not be drained in two minutes
 
 mod cordon;
 mod enroll;

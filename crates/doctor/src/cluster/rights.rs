@@ -35,7 +35,6 @@ struct Right {
     manifest: &'static str,
 }
 
-/// Effect of a missing right on a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithoutIt {
     Fails(&'static str),
@@ -175,7 +174,6 @@ async fn has(reviews: &Api<SelfSubjectAccessReview>, right: Right, end: Instant)
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
-/// Returns the check. Pure.
 fn check(answers: &[Answer], cluster: &ClusterName, user: &User, invocation: &Invocation, enroll: &str) -> Check {
     if let Some(error) = answers.iter().find_map(|answer| answer.is_given.as_ref().err()) {
         return Check::unknown(ID, format!("cannot review the rights of Spillway: {}", chain(&error)));

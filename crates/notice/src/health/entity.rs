@@ -18,7 +18,6 @@ struct Fields {
 }
 
 impl Entity {
-    /// Reads the entry at `place`.
     pub(super) fn read(value: &Value, place: &str) -> Result<Self, NoticeError> {
         Ok(Self { fields: envelope::parse(value.clone(), place)?, whole: value.clone() })
     }

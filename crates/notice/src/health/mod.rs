@@ -92,7 +92,6 @@ impl HealthDetail {
         Ok(of_a_version.then(|| format!("{} takes no instance away", quoted(&self.event_type_code))))
     }
 
-    /// Affected instances by their ids.
     fn instances(&self) -> Result<BTreeMap<String, Entity>, NoticeError> {
         let mut instances = BTreeMap::new();
         for (at, value) in self.affected_entities.iter().flatten().enumerate() {

@@ -1,7 +1,4 @@
 //! The settings: environment variables, checked once. All problems are reported at once.
-//!
-//! * `table`: names, defaults and descriptions, as in the pages and the template
-//! * `values`: parsers of the values
 
 mod table;
 mod values;
@@ -26,7 +23,6 @@ pub(crate) struct Topic {
 }
 
 impl Settings {
-    /// Reads the settings from environment variables.
     pub(crate) fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
         let mut reader = Reader::new(variables, &table::known());
         let queue_arn = reader.read(table::QUEUE_ARN, |arn| Some(arn.to_owned()));

@@ -37,7 +37,6 @@ pub(super) const LOG_GROUP: Setting = Setting {
 /// Settings in the order of `docs/settings.md`.
 pub(super) const SETTINGS: [Setting; 2] = [WEBHOOK, TOPIC_ARN];
 
-/// All variables with Spillway's prefix.
 pub(super) fn known() -> Vec<Setting> {
     [&SETTINGS[..], &[QUEUE_ARN, LOG_GROUP]].concat()
 }

@@ -30,7 +30,6 @@ pub(super) struct Count {
     pub(super) desired: i32,
 }
 
-/// Allowed disruptions of a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Allows {
     Now(usize),

@@ -18,7 +18,6 @@ use crate::report::counted;
 /// Name of a node, shared by many findings.
 pub(super) type NodeName = Arc<str>;
 
-/// Node in a list, with the needed fields.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListedNode {
     pub(super) metadata: NodeMetadata,
@@ -57,9 +56,7 @@ pub(super) struct Owner {
 #[derive(Debug)]
 pub(super) struct Fleet {
     settings: Settings,
-    /// Nodes that Spillway drains.
     pub(super) ours: BTreeSet<NodeName>,
-    /// Numbers of other nodes by reason.
     others: BTreeMap<&'static str, usize>,
     /// Drained nodes with neither a label nor a `NodeClaim` of another manager.
     pub(super) unowned: BTreeSet<NodeName>,

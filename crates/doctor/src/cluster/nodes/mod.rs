@@ -1,16 +1,5 @@
 //! Finds nodes that could not be drained in two minutes right now, and the pods or budgets that hold them up.
 //!
-//! * `fleet`: nodes that Spillway drains (pure)
-//! * `tags`: instances with a tag of another manager
-//! * `planned`: nodes with a taint of cancelled maintenance
-//! * `budgets`: PodDisruptionBudgets and the pods that they cover (pure)
-//! * `survey`: effects of each pod on a drain (pure)
-//! * `cause`: causes that hold a drain up (pure)
-//! * `findings`: causes as findings (pure)
-//! * `verdict`: the check (pure)
-//! * `pages`: lists of any length
-//! * `rehearsal`: evictions without effect
-//!
 //! Only the needed fields of objects are kept, so that a cluster of 5,000 nodes fits into memory.
 
 mod budgets;
@@ -54,7 +43,6 @@ use verdict::Pods;
 /// Pods on a node that have not finished.
 const RUNNING: &str = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
 
-/// Examines all nodes, budgets and pods until `end`.
 pub(super) async fn look(
     client: &Client,
     context: &Context,

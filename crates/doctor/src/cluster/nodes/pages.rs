@@ -33,7 +33,6 @@ impl<'a, K: DeserializeOwned> Pages<'a, K> {
         Self { client, request, next: Some(selection.limit(PAGE)), end, object: PhantomData }
     }
 
-    /// Returns the next page; `None` after the last one.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<K>>, ApiError> {
         let Some(page) = self.next.take() else { return Ok(None) };
         let retrying = |error: &ApiError| tracing::warn!(error = chain(error), "cannot list a page; trying again");

@@ -12,7 +12,6 @@ use crate::catalogue::FindingId;
 use crate::report::{Finding, Severity, counted};
 use crate::retry_end;
 
-/// Finding of the tainted nodes whose instances have no schedule.
 pub(super) async fn look(context: &Context, tainted: &BTreeMap<NodeName, InstanceId>, end: Instant) -> Option<Finding> {
     let mut left = Vec::new();
     for (node, instance) in tainted {

@@ -21,7 +21,6 @@ const AT_ONCE: usize = 4;
 pub(super) enum Rehearsal {
     Made {
         unanswered: Vec<Unanswered>,
-        /// Number of budgets beyond the limit.
         left_out: usize,
     },
     /// Skipped without the right to evict pods.
@@ -35,7 +34,6 @@ pub(super) struct Unanswered {
     pub(super) why: String,
 }
 
-/// Rehearses an eviction for each budget, and adds refusals to the survey.
 pub(super) async fn rehearse(client: &Client, survey: &mut Survey<'_>, clock: Clock, end: Instant) -> Rehearsal {
     let first =
         |(budget, covered): (&BudgetName, &Covered)| (budget.clone(), covered.pod.clone(), covered.node.clone());

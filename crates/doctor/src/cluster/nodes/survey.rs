@@ -44,12 +44,10 @@ pub(super) struct HeldUp {
 
 #[derive(Debug)]
 pub(super) struct Covered {
-    /// Allowed disruptions.
     allowed: usize,
     /// First pod with its node.
     pub(super) pod: Planned,
     pub(super) node: NodeName,
-    /// Number of pods by node.
     on_nodes: BTreeMap<NodeName, usize>,
 }
 
