@@ -105,6 +105,12 @@ impl Stage {
         self.with_function(function_options(settings)).await
     }
 
+    /// Gives the function a stack of its own: no other scenario remembers an endpoint for it.
+    pub async fn with_own_stack(self) -> Self {
+        let name = self.name.clone();
+        self.with_settings(&[("SPILLWAY_STACK", &name)]).await
+    }
+
     /// Gives the function's stack a queue for messages, which the bed connects with the stage's announcer.
     pub async fn with_announcements(self) -> Self {
         let queue = "https://sqs.us-east-1.amazonaws.com/123456789012/spillway-Announcements-1A2B3C4D5E6F";

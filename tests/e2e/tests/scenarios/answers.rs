@@ -21,7 +21,7 @@ fn answers(receipt: &Value) -> BTreeMap<String, u64> {
 
 #[tokio::test]
 async fn each_answer_to_an_eviction_is_counted_by_name() {
-    let stage = Stage::set("names").await;
+    let stage = Stage::set("names").await.with_own_stack().await;
     // An answer counts only before the last pod's end.
     stage.deploy_quick("web", 8).await;
     let gateway = stage.through_gateway().await;

@@ -75,7 +75,7 @@ async fn budget_edited_to_select_other_pods_lets_pods_leave() {
 
 #[tokio::test]
 async fn broken_watch_of_the_budgets_begins_again() {
-    let stage = Stage::set("broken-watch").await;
+    let stage = Stage::set("broken-watch").await.with_own_stack().await;
     stage.deploy("web", 5, PodShape::default()).await;
     stage.budget("web", 0, 5).await;
     let gateway = stage.through_gateway().await;

@@ -36,7 +36,7 @@ async fn spot_notice_drains_its_node_and_no_other() {
 
 #[tokio::test]
 async fn claim_list_and_evictions_take_one_connection_in_this_order() {
-    let stage = Stage::set("order").await;
+    let stage = Stage::set("order").await.with_own_stack().await;
     stage.deploy("web", 8, PodShape::default()).await;
     // On the wire: the API server receives concurrent requests in any order.
     let gateway = stage.through_gateway().await;

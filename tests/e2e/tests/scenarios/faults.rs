@@ -14,7 +14,7 @@ async fn swallowed_first_answers_of_ec2_and_list_delay_the_drain() {
     let stage = Stage::set("swallowed").await;
     let aws = Gateway::before_aws(stage.world, Rules::default()).expect("a gateway");
     aws.rules().add(Rule::new("ec2:DescribeInstances", Which::Nth(1), Fault::Silence));
-    let stage = stage.with_settings(&[("AWS_ENDPOINT_URL", &aws.url())]).await;
+    let stage = stage.with_settings(&[("AWS_ENDPOINT_URL", &aws.url()), ("SPILLWAY_STACK", "swallowed")]).await;
     stage.deploy_quick("web", 2).await;
     let (cluster, held) = (stage.through_gateway().await, Held::default());
     cluster.rules().add(Rule::new("list pods", Which::Nth(1), Fault::Hold(Side::Instead, held.clone())));
@@ -30,7 +30,7 @@ async fn swallowed_first_answers_of_ec2_and_list_delay_the_drain() {
 
 #[tokio::test]
 async fn goaway_moves_the_drain_to_another_connection() {
-    let stage = Stage::set("goaway").await;
+    let stage = Stage::set("goaway").await.with_own_stack().await;
     stage.deploy("web", 2, PodShape::default()).await;
     let gateway = stage.through_gateway().await;
     gateway.rules().add(Rule::new("list pods", Which::Nth(1), Fault::GoAway));
@@ -41,7 +41,7 @@ async fn goaway_moves_the_drain_to_another_connection() {
 
 #[tokio::test]
 async fn mute_endpoint_has_eks_described_again() {
-    let stage = Stage::set("mute-endpoint").await;
+    let stage = Stage::set("mute-endpoint").await.with_own_stack().await;
     stage.deploy("web", 2, PodShape::default()).await;
     let (gateway, key) = (stage.gateway(), stage.lambda.access_key_id());
     // The kernel accepts connections, and the TLS handshake gets no answer.

@@ -12,7 +12,7 @@ use spillway_e2e::Stage;
 
 #[tokio::test]
 async fn drain_killed_at_every_try_keeps_its_event_and_its_claim() {
-    let stage = Stage::set("killed-always").await;
+    let stage = Stage::set("killed-always").await.with_own_stack().await;
     stage.deploy("web", 2, PodShape::default()).await;
     let (gateway, held) = (stage.through_gateway().await, Held::default());
     gateway.rules().add(Rule::new("list pods", Which::All, Fault::Hold(Side::After, held.clone())));

@@ -13,7 +13,7 @@ async fn thawed_function_uses_no_connection_from_before_the_freeze() {
     let second = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
     // The gateway keeps connections open, as AWS does. The AWS side behind it does not.
     let aws = Gateway::before_aws(stage.world, Rules::default()).expect("a gateway");
-    let stage = stage.with_settings(&[("AWS_ENDPOINT_URL", &aws.url())]).await;
+    let stage = stage.with_settings(&[("AWS_ENDPOINT_URL", &aws.url()), ("SPILLWAY_STACK", "dead-connections")]).await;
     let cluster = stage.through_gateway().await;
     answer(&stage.drain().await);
     let process = stage.lambda.process_ids();

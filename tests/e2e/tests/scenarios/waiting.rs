@@ -19,7 +19,7 @@ async fn bare(stage: &Stage, name: &str, shape: PodShape) {
 
 #[tokio::test]
 async fn pod_bound_between_the_list_and_the_watch_leaves() {
-    let stage = Stage::set("between").await;
+    let stage = Stage::set("between").await.with_own_stack().await;
     bare(&stage, "early", PodShape::default()).await;
     let (gateway, held) = (stage.through_gateway().await, Held::default());
     gateway.rules().add(Rule::new("list pods", Which::Nth(1), Fault::Hold(Side::After, held.clone())));
