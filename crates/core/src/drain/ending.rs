@@ -7,10 +7,10 @@ use tokio::time::Instant;
 use super::report::DrainEnd;
 
 /// Time after the cordon in which the scheduler may bind a pod: its watch of nodes is behind by about a second.
-const LATE_PODS: Duration = Duration::from_secs(5);
+const FIRST_LATE_POD: Duration = Duration::from_secs(5);
 /// Time after a late pod in which another may come. The scheduler has then decided about a backlog, which it binds with 50
 /// requests a second: of a burst of 300 pods the last came 3.4 s after the cordon, and a storm has thousands.
-const BACKLOG: Duration = Duration::from_secs(15);
+const NEXT_LATE_POD: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub struct DrainEnding {
@@ -27,12 +27,12 @@ struct Over {
 impl DrainEnding {
     /// State of a drain whose node was cordoned at `at`.
     pub fn after_cordon(at: Instant) -> Self {
-        Self { late_until: at + LATE_PODS, over: None }
+        Self { late_until: at + FIRST_LATE_POD, over: None }
     }
 
     /// Takes the drain's present end and the time of its last late pod. Without an end, pods still have to leave.
     pub fn observe(&mut self, end: Option<DrainEnd>, late: Option<Instant>, now: Instant) {
-        self.late_until = late.map_or(self.late_until, |late| self.late_until.max(late + BACKLOG));
+        self.late_until = late.map_or(self.late_until, |late| self.late_until.max(late + NEXT_LATE_POD));
         let since = self.since().unwrap_or(now);
         self.over = end.map(|end| Over { end, since });
     }

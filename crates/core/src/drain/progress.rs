@@ -139,8 +139,8 @@ impl Progress {
     }
 
     /// Time of the last late pod from the scheduler's backlog.
-    pub fn last_late(&self) -> Option<Instant> {
-        self.returns.last_late
+    pub fn last_from_backlog(&self) -> Option<Instant> {
+        self.returns.last_from_backlog
     }
 
     pub fn knows(&self, uid: &PodUid) -> bool {
@@ -401,7 +401,7 @@ impl Progress {
     fn track(&mut self, uid: &PodUid, mut pod: Tracked, arrival: Arrival) {
         match arrival {
             Arrival::BeforeCordon => {}
-            Arrival::Late { due } => pod.state = PodState::Waits { due: Some(due) },
+            Arrival::AfterCordon { due } => pod.state = PodState::Waits { due: Some(due) },
             Arrival::Returned { due } => {
                 (pod.is_returned, pod.state) = (true, PodState::Waits { due });
                 self.transitions.push(Transition::Returned(pod.name.clone()));

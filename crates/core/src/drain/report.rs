@@ -21,7 +21,7 @@ pub struct DrainReport {
     /// End of the watch of the pods, later than `over_at` after a very short drain.
     pub ended_at: Instant,
     /// Failure of the watch at the end of the drain.
-    pub blind: Option<String>,
+    pub watch_error: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use crate::kube::pod::Pod;
 const PAUSE: Duration = Duration::from_secs(5);
 /// Longest time from the claim to the creation of a pod that the scheduler may still bind: its watch of nodes is behind by a second
 /// or so.
-const BACKLOG: SignedDuration = SignedDuration::from_secs(5);
+const SCHEDULER_LAG: SignedDuration = SignedDuration::from_secs(5);
 /// Largest difference between the clocks of the API server and of the function. The API server's times are whole seconds.
-const CLOCKS_DIFFER_BY: SignedDuration = SignedDuration::from_secs(5);
+const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
 /// Most rounds of evictions of returned pods. With its eviction before it returned, each leaves three times at most.
 const ROUNDS: u32 = 2;
 /// Most such pods that are tracked. If a kubelet rejects pods that name their node, a controller makes new ones for ever.
@@ -28,7 +28,7 @@ pub enum Arrival {
     /// Placed before the cordon, or by the scheduler's backlog.
     BeforeCordon,
     /// Names the node: evicted at that time.
-    Late { due: Instant },
+    AfterCordon { due: Instant },
     /// Tolerates the cordon: evicted at that time, if at all, and not waited for.
     Returned { due: Option<Instant> },
     /// Beyond the bound of tracked pods.
@@ -44,18 +44,18 @@ pub struct Returns {
     /// Time of the last round of evictions.
     round: Option<Instant>,
     /// Time when the last pod of the scheduler's backlog came.
-    pub last_late: Option<Instant>,
+    pub last_from_backlog: Option<Instant>,
 }
 
 impl Returns {
     /// Returns to a node that was cordoned then, by whichever invocation.
     pub fn since(cordoned: Timestamp) -> Self {
-        Self { cordoned, tracked: 0, rounds: 0, round: None, last_late: None }
+        Self { cordoned, tracked: 0, rounds: 0, round: None, last_from_backlog: None }
     }
 
     /// Returns to a node that could not be cordoned: the scheduler has no backlog for it, but places pods on it for ever.
     pub fn to_uncordoned(claimed: Timestamp) -> Self {
-        Self::since(claimed.saturating_sub(BACKLOG + CLOCKS_DIFFER_BY).unwrap_or(Timestamp::MIN))
+        Self::since(claimed.saturating_sub(SCHEDULER_LAG + CLOCK_SKEW).unwrap_or(Timestamp::MIN))
     }
 
     pub fn cordoned_again(&mut self, at: Timestamp) {
@@ -64,7 +64,7 @@ impl Returns {
 
     /// Judges a pod of the drain's first list. A returned pod has had its rounds in an earlier invocation.
     pub fn listed(&mut self, pod: &Pod, now: Instant) -> Arrival {
-        match self.judge(pod, BACKLOG + CLOCKS_DIFFER_BY, now) {
+        match self.judge(pod, SCHEDULER_LAG + CLOCK_SKEW, now) {
             Arrival::Returned { .. } => Arrival::Returned { due: None },
             arrival => arrival,
         }
@@ -73,9 +73,9 @@ impl Returns {
     /// Judges a pod that came after the list.
     pub fn came(&mut self, pod: &Pod, now: Instant) -> Arrival {
         let tolerates = pod.spec.tolerates_cordon;
-        let arrival = self.judge(pod, if tolerates { -CLOCKS_DIFFER_BY } else { BACKLOG + CLOCKS_DIFFER_BY }, now);
+        let arrival = self.judge(pod, if tolerates { -CLOCK_SKEW } else { SCHEDULER_LAG + CLOCK_SKEW }, now);
         if arrival == Arrival::BeforeCordon {
-            self.last_late = Some(now);
+            self.last_from_backlog = Some(now);
         }
         arrival
     }
@@ -91,7 +91,7 @@ impl Returns {
         self.tracked += 1;
         let next = self.round.filter(|round| now < *round);
         if !pod.spec.tolerates_cordon {
-            Arrival::Late { due: next.unwrap_or_else(|| self.begin_round(now)) }
+            Arrival::AfterCordon { due: next.unwrap_or_else(|| self.begin_round(now)) }
         } else if next.is_none() && self.rounds >= ROUNDS {
             Arrival::Returned { due: None }
         } else {
@@ -134,10 +134,10 @@ mod tests {
         let now = Instant::now();
         let (mut backlog, mut by_name) = (returns(), returns());
         assert_eq!(backlog.came(&pod(9, false), now), Arrival::BeforeCordon);
-        assert_eq!(by_name.came(&pod(11, false), now), Arrival::Late { due: now + secs(5) });
-        assert_eq!([backlog, by_name].map(|returns| returns.last_late), [Some(now), None]);
+        assert_eq!(by_name.came(&pod(11, false), now), Arrival::AfterCordon { due: now + secs(5) });
+        assert_eq!([backlog, by_name].map(|returns| returns.last_from_backlog), [Some(now), None]);
         let mut uncordoned = Returns::to_uncordoned(CORDONED.parse().unwrap());
-        assert_eq!(uncordoned.came(&pod(1, false), now), Arrival::Late { due: now + secs(5) });
+        assert_eq!(uncordoned.came(&pod(1, false), now), Arrival::AfterCordon { due: now + secs(5) });
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(returns().came(&pod(-6, true), now), Arrival::BeforeCordon);
         let mut returns_of = returns();
         assert_eq!(returns_of.came(&pod(-4, true), now), returned(now + secs(5)), "clocks differ");
-        assert_eq!(returns_of.last_late, None);
+        assert_eq!(returns_of.last_from_backlog, None);
         assert_eq!(returns().listed(&pod(9, true), now), Arrival::BeforeCordon, "not evicted before");
         let listed = returns().listed(&pod(11, true), now);
         assert_eq!(listed, Arrival::Returned { due: None }, "an earlier invocation evicted it");
@@ -162,6 +162,6 @@ mod tests {
             now += secs(pause);
         }
         assert_eq!(returns.came(&pod(1, true), now), Arrival::Returned { due: None });
-        assert_eq!(returns.came(&pod(60, false), now), Arrival::Late { due: now + secs(20) }, "waited for");
+        assert_eq!(returns.came(&pod(60, false), now), Arrival::AfterCordon { due: now + secs(20) }, "waited for");
     }
 }

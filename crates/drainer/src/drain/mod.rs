@@ -66,7 +66,7 @@ pub(crate) struct Drain<'a> {
     watch_from: Instant,
     pods: Option<Watch<Pod>>,
     /// Error of a broken watch of the pods.
-    blind: Option<String>,
+    watch_error: Option<String>,
     newcomers: Newcomers<'a>,
     budgets: BudgetWatch,
     kubelet: Option<KubeletWatch>,
@@ -107,7 +107,7 @@ impl<'a> Drain<'a> {
             listed_at: listed.resource_version.clone(),
             watch_from: now + WATCH_AT_THE_LATEST,
             pods: None,
-            blind: None,
+            watch_error: None,
             newcomers: Newcomers::new(client, claim, window.end),
             budgets: BudgetWatch::new(client.clone()),
             kubelet: None,
@@ -129,7 +129,7 @@ impl<'a> Drain<'a> {
                 side_task.publish(news);
             }
             let end = self.progress.end().filter(|_| !self.newcomers.wait());
-            self.ending.observe(end, self.progress.last_late(), Instant::now());
+            self.ending.observe(end, self.progress.last_from_backlog(), Instant::now());
             if let Some(end) = self.ending.reached(Instant::now()) {
                 return self.report(end);
             }
@@ -207,7 +207,7 @@ impl<'a> Drain<'a> {
 
     /// Records an event of the watch of pods.
     fn take(&mut self, event: WatchEvent<Pod>) {
-        self.blind = None;
+        self.watch_error = None;
         match event {
             WatchEvent::Changed(change) => {
                 if let Some(change) = self.newcomers.hold(change, |uid| self.progress.knows(uid)) {
@@ -216,7 +216,7 @@ impl<'a> Drain<'a> {
             }
             WatchEvent::Begun => {}
             WatchEvent::Interrupted(error) => {
-                let error = self.blind.insert(chain(&error));
+                let error = self.watch_error.insert(chain(&error));
                 let node = &self.node.claim.node;
                 tracing::warn!(node.name = node, error, "the watch of the node's pods broke; watching again");
             }
@@ -232,7 +232,7 @@ impl<'a> Drain<'a> {
             end,
             over_at: self.ending.since().unwrap_or(ended_at),
             ended_at,
-            blind: self.blind,
+            watch_error: self.watch_error,
         }
     }
 }

@@ -21,8 +21,8 @@ const ANOTHER: &str = "another notice's drain or a person";
 impl Record {
     /// Records the pods of a drain, and those that left before it. `ms` converts an instant to milliseconds after the notice.
     pub(crate) fn drained(&mut self, report: &DrainReport, history: &History, ms: impl Fn(Instant) -> i64) {
-        let blind = report.blind.as_deref();
-        self.pods = report.pods.iter().map(|(uid, pod)| of_drain(uid.0.clone(), pod, &ms, blind)).collect();
+        let watch_error = report.watch_error.as_deref();
+        self.pods = report.pods.iter().map(|(uid, pod)| of_drain(uid.0.clone(), pod, &ms, watch_error)).collect();
         if report.end == DrainEnd::Stopped(StopReason::GivenBack) {
             self.pods.iter_mut().for_each(may_stay);
         }
@@ -54,7 +54,7 @@ pub(crate) fn of_preview(preview: &Preview) -> Vec<PodRecord> {
 }
 
 /// Record of a pod. `ms` converts an instant to milliseconds after the notice.
-fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> PodRecord {
+fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, watch_error: Option<&str>) -> PodRecord {
     let given_s = pod.shortened_grace().map(|given| given.as_secs());
     let history = &pod.history;
     let forced = history.is_forced();
@@ -65,10 +65,10 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
         PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, other_cause(pod)),
         PodState::Unconfirmed(why) => (Fate::Unconfirmed, Some(why.as_str().to_owned())),
         PodState::Waits { .. } if pod.is_finished_and_blocked() => {
-            (Fate::Stayed, Some(format!("it had finished, and {}", why_lost(pod, blind))))
+            (Fate::Stayed, Some(format!("it had finished, and {}", why_lost(pod, watch_error))))
         }
         PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. } => {
-            (Fate::Lost, Some(why_lost(pod, blind)))
+            (Fate::Lost, Some(why_lost(pod, watch_error)))
         }
     };
     let gone_at = match pod.state {
@@ -120,9 +120,9 @@ fn answers(counted: &BTreeMap<&'static str, u32>) -> BTreeMap<Cow<'static, str>,
 }
 
 /// Reason why a pod was still there at the end.
-fn why_lost(pod: &Tracked, blind: Option<&str>) -> String {
+fn why_lost(pod: &Tracked, watch_error: Option<&str>) -> String {
     match (pod.state, &pod.failures, pod.blocked.last()) {
-        (PodState::Leaving { .. }, ..) => match blind {
+        (PodState::Leaving { .. }, ..) => match watch_error {
             Some(why) => format!("it was shutting down, and could not be watched to its end: {why}"),
             None => "it was still shutting down".to_owned(),
         },

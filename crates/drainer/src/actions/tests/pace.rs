@@ -175,7 +175,8 @@ async fn end_of_a_drain_is_written_by_the_holder_of_its_claim() {
         let attempt = case.attempt(&context).await;
         let (pods, over_at, ended_at) = (BTreeMap::new(), now, now);
         let node = ClaimedNode { claim: claimed_by(holder), client: client(&context).await };
-        let report = DrainReport { pods, window: attempt.window, blockage: None, end, over_at, ended_at, blind: None };
+        let report =
+            DrainReport { pods, window: attempt.window, blockage: None, end, over_at, ended_at, watch_error: None };
         pace::mark_over(&attempt, &node, &report).await;
     }
 }
