@@ -164,7 +164,6 @@ test-python:
 	$(call python-tests,tests/template)
 	$(call python-tests,tests/pages)
 	$(call python-tests,tests/bed/aws/tests,tests/bed/aws)
-	$(call python-tests,tests/rights)
 	$(call python-tests,tests/attacks)
 	$(call python-tests,tests/scripts)
 	$(call python-tests,tools/tests,tools)
