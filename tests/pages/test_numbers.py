@@ -21,7 +21,7 @@ NUMBERS = (
     (WHAT_HAPPENS, r"Up to (72) are under way at once", f"{CORE}/drain/request.rs", "EVICTIONS_AT_ONCE"),
     (WHAT_HAPPENS, r"(10) more streams are kept for deletions", f"{CORE}/drain/request.rs", "DELETIONS_AT_ONCE"),
     (WHAT_HAPPENS, r"The watch lasts until (5 s) after the cordon", f"{CORE}/drain/ending.rs", "FIRST_LATE_POD"),
-    (WHAT_HAPPENS, r"lasts until (15 s) after the last such pod", f"{CORE}/drain/ending.rs", "BACKLOG"),
+    (WHAT_HAPPENS, r"lasts until (15 s) after the last such pod", f"{CORE}/drain/ending.rs", "NEXT_LATE_POD"),
     (WHAT_HAPPENS, r"refused is followed by an eviction, which has (2 s)", f"{CORE}/drain/deadline/forcing.rs", "LEAST_EVICTION_TIMEOUT"),
     (WHAT_HAPPENS, r"has at least (10 s)\. Past its time", f"{DRAIN}/context/target.rs", "LEAST_WINDOW"),
     (WHAT_HAPPENS, r"\| has at least (2 s) \|", f"{DRAIN}/context/target.rs", "LEAST_WINDOW_OF_A_HOOK"),

@@ -15,17 +15,17 @@ pub enum Answer {
     Leaving,
     /// The pod is gone.
     Gone,
-    /// Another pod has the name, so the requested one is gone.
+    /// Another pod has the name, so the requested pod is gone.
     Replaced,
     /// A PodDisruptionBudget allows no disruption now.
     BlockedBy { budget: String },
-    /// Two budgets cover the pod, which the eviction API cannot handle.
+    /// Several PDBs cover the pod, which the eviction API cannot handle.
     BlockedBySeveral,
     /// The namespace is being deleted with its pods.
     NamespaceTerminating,
     /// The API server is busy.
     Throttled { retry_after: Option<Duration> },
-    /// The token was too old, or the cluster does not accept it.
+    /// The API server does not accept the token, for example because it is too old.
     Unauthorized { message: String },
     /// A right is missing.
     Forbidden { message: String },
@@ -33,9 +33,9 @@ pub enum Answer {
     Refused { message: String },
     /// The API server failed, or one of its dependencies.
     ServerError { message: String, retry_after: Option<Duration> },
-    /// No answer, or an unreadable one.
+    /// No answer came, or an unreadable one.
     Unanswered { message: String },
-    /// No answer in the time that the pod could wait.
+    /// No answer came before the pod's forced deletion was due.
     GivenUp { message: String },
 }
 
@@ -61,17 +61,18 @@ impl Answer {
 }
 
 impl Answer {
-    /// Returns `true` if the API server decided against the request. A lost or throttled request is not refused.
+    /// Returns `true` if the request reached the API server and was forbidden, refused or failed. A lost, throttled or blocked
+    /// request does not count.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Forbidden { .. } | Self::Refused { .. } | Self::ServerError { .. })
     }
 }
 
-/// Most bytes of a response that are read. A deletion is answered with the pod, which may be 1.5 MB, and a hundred may be answered
-/// at once.
+/// Maximum number of bytes that are read of a response. A deletion is answered with the pod, which may be 1.5 MB, and a hundred
+/// answers may come at once.
 pub const READ: usize = 64 << 10;
 
-/// The part of the API server's response that is read.
+/// Part of the API server's response that is read.
 #[derive(Debug, Default)]
 pub struct ApiResponse {
     pub code: u16,
@@ -84,7 +85,8 @@ impl ApiResponse {
         (200..300).contains(&self.code)
     }
 
-    /// Status of a failed request. A busy API server and proxies answer in plain text.
+    /// Status of a failed request. If the answer is plain text, as from a busy API server or a proxy, the text becomes the
+    /// message.
     pub fn status(&self) -> Status {
         let status = serde_json::from_slice::<Status>(&self.body)
             .unwrap_or_else(|_| Status::failure(&String::from_utf8_lossy(&self.body), NO_STATUS));
@@ -95,7 +97,7 @@ impl ApiResponse {
 /// Interprets the answers of the API server's eviction handler (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
 pub fn interpret(response: &ApiResponse) -> Answer {
     if response.is_success() {
-        // A success without an object came from a proxy.
+        // A success without a Kubernetes object came from a proxy.
         return match serde_json::from_slice::<TypeMeta>(&response.body) {
             Ok(_) => Answer::Leaving,
             Err(error) if error.is_eof() && response.body.len() >= READ => Answer::Leaving,
@@ -115,7 +117,7 @@ pub fn interpret(response: &ApiResponse) -> Answer {
         401 => Answer::Unauthorized { message: message() },
         403 if is_terminating(&status) => Answer::NamespaceTerminating,
         403 if is_of_rbac(&status) => Answer::Forbidden { message: status.message },
-        // A busy API server's 429 is not a webhook's.
+        // A webhook may deny with 429 too, although the API server is not busy.
         429 if is_of_webhook(&status) => Answer::Refused { message: message() },
         429 => Answer::Throttled { retry_after },
         500 if status.message.contains("more than one PodDisruptionBudget") => Answer::BlockedBySeveral,
@@ -124,8 +126,9 @@ pub fn interpret(response: &ApiResponse) -> Answer {
     }
 }
 
-/// Name of the budget that refuses an eviction: as a cause, with 429 or 403 ("The disruption budget web needs 3 healthy pods and
-/// has 3 currently"), or as the refused object, with 403: its status is odd, or names too many evictions.
+/// Name of the budget that blocks an eviction, in an answer with code 429 or 403. Usually a cause names the budget ("The
+/// disruption budget web needs 3 healthy pods and has 3 currently"). If the budget's status is odd, the refused object is the
+/// budget itself.
 fn blocking_budget(status: &Status) -> Option<String> {
     let details = status.details.as_ref().filter(|_| matches!(status.code, 403 | 429))?;
     let cause = details.causes.iter().find(|cause| cause.reason.starts_with("DisruptionBudget"));

@@ -1,5 +1,5 @@
-//! Events about a blocked drain: one when a blocker has kept a pod for a minute, or for half of the window if that is less, and
-//! another when all blocked pods are released. Pure.
+//! Events that are published about blocked pods: one when a pod has been blocked for a minute, or for half of the window if that
+//! is shorter; another when all pods of the first event are released. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,15 +12,16 @@ use super::plan::{PodName, PodUid};
 use super::pod::blocker::Blocker;
 use super::pod::{PodState, Tracked};
 
-/// Time after which a blockage is published. Most blocked pods wait only for seconds, until another one is Ready.
+/// Time for which a pod is blocked before an event is published. Most blocked pods wait only for seconds, until another pod is
+/// Ready.
 const LONG: Duration = Duration::from_mins(1);
 
-/// News about a blockage.
+/// Event to publish about blocked pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockageNews {
-    /// A pod has been blocked for long; all pods that are blocked now.
+    /// A pod has been blocked for long. Holds all pods that are blocked now.
     Begun(Vec<BlockedPod>),
-    /// Each of the published pods is leaving or gone.
+    /// All pods of the first event are leaving or gone. Holds these pods.
     Over(Vec<ReleasedPod>),
 }
 
@@ -35,7 +36,7 @@ pub struct BlockedPod {
     pub uid: PodUid,
     pub name: PodName,
     pub by: Blocker,
-    /// Time at which its annotation ends or it is forced; absent: never.
+    /// Time at which the do-not-disrupt annotation ends or the pod is forced; `None`: never.
     pub until: Option<Instant>,
     pub grace: Duration,
     pub advice: Option<String>,
@@ -43,22 +44,23 @@ pub struct BlockedPod {
 
 #[derive(Debug)]
 pub(super) struct Blockage {
-    /// Begin of each pod's blockage.
+    /// Time since which each pod has been blocked.
     since: BTreeMap<PodUid, Instant>,
     stage: BlockageStage,
 }
 
 #[derive(Debug)]
 enum BlockageStage {
+    /// No event has been published.
     Short,
-    /// The pods of the published event; in a later invocation all pods that had to leave at its begin.
+    /// The first event has been published for these pods. A later invocation takes all pods that have to leave when it begins.
     Published(BTreeSet<PodUid>),
-    /// Both events have been published. A drain has no more.
+    /// Both events have been published. The drain publishes no further event.
     Over,
 }
 
 impl Blockage {
-    /// Blockage of a drain with these pods, after the events of earlier invocations.
+    /// State at the begin of an invocation. `published` is the last event of earlier invocations.
     pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
             None => BlockageStage::Short,
@@ -70,7 +72,7 @@ impl Blockage {
         Self { since: BTreeMap::new(), stage }
     }
 
-    /// Last published event, for a later invocation.
+    /// Last published event, for the next invocation.
     pub(super) fn published(&self) -> Option<PublishedBlockage> {
         match self.stage {
             BlockageStage::Short => None,
@@ -79,7 +81,7 @@ impl Blockage {
         }
     }
 
-    /// News about the pods as they are now. They count as published.
+    /// Returns an event that is due. The caller publishes each returned event.
     pub(super) fn news(
         &mut self,
         pods: &BTreeMap<PodUid, Tracked>,
@@ -109,7 +111,7 @@ impl Blockage {
         }
     }
 
-    /// Time at which a pod will have been blocked for long.
+    /// Time at which the first blocked pod will have been blocked for long.
     pub(super) fn due(&self, window: Window) -> Option<Instant> {
         let long = LONG.min(window.end.saturating_duration_since(window.start) / 2);
         self.since.values().min().map(|since| *since + long)
@@ -130,7 +132,7 @@ fn has_to_leave(pod: &Tracked) -> bool {
     !pod.is_returned && matches!(pod.state, PodState::Waits { .. } | PodState::Requested)
 }
 
-/// Returns `true` if the pod is blocked, also during another attempt to evict it.
+/// Returns `true` if the pod is blocked, even while its eviction is tried again.
 fn is_blocked(pod: &Tracked) -> bool {
     has_to_leave(pod) && pod.blocked.by().is_some()
 }

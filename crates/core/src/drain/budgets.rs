@@ -1,13 +1,13 @@
-//! Pods that PodDisruptionBudgets block, the time of their next eviction, and the budgets to watch for that. Pure.
+//! PodDisruptionBudgets (PDBs) that block pods, and the next evictions of these pods. Pure.
 //!
-//! A budget that allows a number of disruptions gets that many evictions, of the pods first that have waited the longest, and no
-//! more until it allows more. One of its pods is tried every few seconds in turn, in case a change of the budget is missed. After
-//! an edit all of its pods are tried once: the number of disruptions does not show that unhealthy pods may go now, or that the
-//! budget no longer selects a pod.
+//! A budget that allows a number of disruptions gets that many evictions, and no more until it allows more. The longest waiting
+//! pods come first. Every few seconds one pod is evicted as a probe, in case a change of the budget was missed. After an edit of
+//! the budget, all its pods are tried once: the number of disruptions shows neither a release of unhealthy pods nor a changed
+//! selector.
 //!
-//! All allowed evictions are requested at once. The API server delays an eviction for half a second when the budget changes under
-//! it (kubernetes, `eviction.go`, `EvictionsRetry`), by another eviction or by the budget's controller. In sequence these delays
-//! add up: fifty pods took 7.9 s instead of 4.4 s.
+//! All allowed evictions are requested at once. If the budget changes during an eviction, the API server delays the eviction by
+//! half a second (kubernetes, `eviction.go`, `EvictionsRetry`). In sequence these delays add up: fifty pods took 7.9 s instead of
+//! 4.4 s.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,46 +21,47 @@ use super::pod::{PodState, Tracked};
 use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
 
-/// Pause between two evictions of a budget that allows no disruption: kubectl's own pause after a refusal.
+/// Pause between two probes of a budget that allows no disruption, equal to kubectl's pause after a refused eviction.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 
-/// Most budgets of one pod that are named: two are one too many, and a tenant may create very many.
+/// Maximum number of a pod's budgets that messages name. A tenant may create very many budgets.
 const NAMED: usize = 4;
 
-/// The pods of one budget that still have to leave.
+/// Pods of one budget that still have to leave.
 #[derive(Debug, Default)]
 struct BudgetQueue<'a> {
     /// Number of evictions under way.
     requested: usize,
-    /// Waiting pods, with the time of their last request.
+    /// Blocked pods, each with the time of its last request.
     blocked: Vec<(Instant, &'a PodUid)>,
 }
 
-/// Disruptions that each budget allows, as far as is known.
+/// Number of disruptions that each budget allows, as far as is known.
 #[derive(Debug, Default)]
 pub struct KnownBudgets(BTreeMap<BudgetName, DisruptionsAllowed>);
 
 #[derive(Debug)]
 struct DisruptionsAllowed {
+    /// Number of pods that may be evicted.
     pods: usize,
-    /// Time of the budget's last report.
+    /// Time at which the budget's last status was observed.
     reported_at: Instant,
     probe_at: Instant,
-    /// Observed generation of its specification, as far as is known.
+    /// Generation of the budget's specification that its controller has processed, if known.
     generation: Option<i64>,
-    /// Selector of the pods that it covers, as far as is known.
+    /// Selector of the budget's pods, if known.
     selector: Option<Selector>,
 }
 
 impl DisruptionsAllowed {
-    /// Budget that allows no disruption; nothing else is known.
+    /// Initial state of a budget: no disruption is allowed.
     fn unknown(reported_at: Instant, now: Instant) -> Self {
         Self { pods: 0, reported_at, probe_at: now + PROBE_EVERY, generation: None, selector: None }
     }
 }
 
 impl KnownBudgets {
-    /// Blocked pods to evict now, of those that have their turn: as many as their budgets allow, or a single one as a probe.
+    /// Blocked pods to evict now, if `has_turn` returns `true` for them: as many as each budget allows, or one as a probe.
     pub fn released(
         &self,
         pods: &BTreeMap<PodUid, Tracked>,
@@ -75,13 +76,14 @@ impl KnownBudgets {
         released.collect()
     }
 
-    /// Next time at which [`released`](Self::released) may return a pod without a change of a budget.
+    /// Next time at which [`released`](Self::released) may return a pod, if no budget changes before.
     pub fn next_due(&self, pods: &BTreeMap<PodUid, Tracked>, has_turn: impl Fn(&Tracked) -> bool) -> Option<Instant> {
         let queues = queues(pods, has_turn).into_iter().filter(|(_, queue)| !queue.blocked.is_empty());
         queues.filter_map(|(budget, _)| Some(self.0.get(budget)?.probe_at)).min()
     }
 
-    /// Number of a budget's pods to evict now, beside those whose evictions are under way.
+    /// Number of evictions to send now for a budget: the allowed disruptions without the evictions under way, but one if a probe
+    /// is due.
     fn count(&self, budget: &BudgetName, queue: &BudgetQueue<'_>, now: Instant) -> usize {
         let Some(allowed) = self.0.get(budget) else { return 0 };
         allowed.pods.saturating_sub(queue.requested).max(usize::from(allowed.probe_at <= now))
@@ -93,7 +95,8 @@ impl KnownBudgets {
         }
     }
 
-    /// Notes the budget's refusal of a request of that time. A later report of the budget takes precedence.
+    /// Records that the budget refused an eviction that was sent at `requested_at`. A status that was observed later takes
+    /// precedence.
     pub fn refused(&mut self, budget: &BudgetName, requested_at: Instant, now: Instant) {
         let allowed = self.0.entry(budget.clone()).or_insert_with(|| DisruptionsAllowed::unknown(requested_at, now));
         if allowed.reported_at <= requested_at {
@@ -101,7 +104,7 @@ impl KnownBudgets {
         }
     }
 
-    /// Notes an accepted eviction of one of the budget's pods. An unwatched budget may allow another, which is tried at once.
+    /// Records an accepted eviction of one of the budget's pods. If the budget is not watched, the next pod is tried at once.
     pub fn evicted(&mut self, budget: &BudgetName, now: Instant) {
         if let Some(allowed) = self.0.get_mut(budget) {
             if allowed.generation.is_none() {
@@ -111,8 +114,7 @@ impl KnownBudgets {
         }
     }
 
-    /// Takes an observed change of the budgets of a namespace. Returns the budgets that no longer block anything, as far as is
-    /// known: they were deleted or edited.
+    /// Records an observed change of a namespace's budgets. Returns the deleted and edited budgets, whose pods are tried again.
     pub fn changed(&mut self, namespace: &str, change: Change<DisruptionBudget>, now: Instant) -> Vec<BudgetName> {
         match change {
             Change::Applied(budget) => self.observe(&budget, now).into_iter().collect(),
@@ -126,7 +128,8 @@ impl KnownBudgets {
         }
     }
 
-    /// Returns the budget if it was edited since the last observation and its controller has processed the edit.
+    /// Records the state of a budget. Returns the budget's name if its controller has processed an edit since the last
+    /// observation.
     fn observe(&mut self, budget: &DisruptionBudget, now: Instant) -> Option<BudgetName> {
         let name = name(budget)?;
         let allowed = self.0.entry(name.clone()).or_insert_with(|| DisruptionsAllowed::unknown(now, now));
@@ -138,7 +141,7 @@ impl KnownBudgets {
         (before.is_some() && before < allowed.generation).then_some(name)
     }
 
-    /// Names of the first few budgets that cover a pod, as far as is known.
+    /// Names of the first few budgets that cover the pod, as far as is known.
     pub fn covering(&self, pod: &Tracked) -> Vec<String> {
         let covers = |budget: &BudgetName, selector: &Option<Selector>| {
             budget.namespace == pod.name.namespace && selector.as_ref().is_some_and(|it| it.matches(&pod.labels))
@@ -154,7 +157,7 @@ impl KnownBudgets {
     }
 }
 
-/// Namespaces with a budget that blocks a pod.
+/// Namespaces in which a budget blocks a pod.
 pub fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
     let blocked = pods.values().filter(|pod| match pod.blocked.by() {
         Some(Blocker::Budget(_)) => pod.state == PodState::Waits { due: None },
@@ -187,7 +190,8 @@ fn name(budget: &DisruptionBudget) -> Option<BudgetName> {
     Some(BudgetName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? })
 }
 
-/// Disruptions that the budget allows: 0 until its controller has observed its generation, because the API server refuses all.
+/// Number of disruptions that the budget allows. The number is 0 until its controller has processed the last edit, because the
+/// API server refuses all evictions until then.
 fn disruptions_allowed(budget: &DisruptionBudget) -> usize {
     let Some(status) = &budget.status else { return 0 };
     if status.observed_generation < budget.metadata.generation {

@@ -1,12 +1,12 @@
-//! The drain's window, and a pod's grace and last safe moment in it. Pure: instants in, durations out.
+//! Window of the drain, and the grace period and last safe moment of each pod. Pure: instants in, durations out.
 //!
-//! An instance that goes at a known time: a pod is evicted with its own grace period if that fits, else with the time that is
-//! left. A PDB is respected until respecting it would cost the pod its clean shutdown; then the pod is deleted. A do-not-disrupt
-//! annotation ends earlier, so that a budget has time. The end of a hook's longest wait is such a time too, because the instance
-//! goes then; but it clamps no grace.
+//! If the instance goes at a known time, a pod is evicted with its own grace period if that fits, else with the time that is
+//! left. A PDB is respected until the pod would lose its clean shutdown; then the pod is deleted. A do-not-disrupt annotation is
+//! respected for a shorter time, which leaves time for a PDB. The longest wait of a lifecycle hook counts as such a time, because
+//! the instance goes at its end; but it shortens no grace period.
 //!
-//! An instance that goes at an unknown time takes no grace from a pod: a replacement starts when the deletion is accepted,
-//! however long the grace. Blockers are respected for a fixed time.
+//! If the instance goes at an unknown time, no grace period is shortened: a pod's replacement starts when the deletion is
+//! accepted, however long the grace period. Blockers are respected for a fixed time.
 
 mod forcing;
 mod grace;
@@ -18,8 +18,8 @@ use tokio::time::Instant;
 pub use forcing::LEAST_EVICTION_TIMEOUT;
 pub use grace::{Deletion, Grace};
 
-/// Reserve before the instance goes: a kubelet reports within about a second that its pods have stopped, and the drain receives
-/// that report later.
+/// Reserve before the instance goes. A kubelet reports stopped pods after about a second, and the drain receives the report
+/// later.
 pub const MARGIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,23 +28,23 @@ pub struct Window {
     /// End of the wait for pods.
     pub end: Instant,
     pub instance_goes: Termination,
-    /// Reserve before the instance goes, for the kubelet's report.
+    /// Reserve before the instance goes, for the kubelet's report that the pods have stopped.
     pub margin: Duration,
-    /// Reserve for the volumes of a stopped pod: as long as a hook is held until they are detached.
+    /// Reserve for detaching a stopped pod's volumes while a hook holds the instance; zero without a hook.
     pub detaching: Duration,
-    /// Time from which the node counts as dead. While a hook holds the instance, its pods' blockers are not respected any longer.
+    /// Time from which the node counts as dead. If a hook holds the instance, blockers are not respected after this time.
     pub dead_since: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
-    /// At a fixed time.
+    /// The instance goes at this time.
     At(Instant),
-    /// At the completion of its hook, no later than that time.
+    /// The instance goes when its hook is completed, no later than this time.
     AtTheLatest(Instant),
-    /// At an unknown time. Blockers are respected until then.
+    /// The instance goes at an unknown time. Blockers are respected until `respected_until`.
     Soon { respected_until: Instant },
-    /// Possibly never.
+    /// The instance may never go.
     Unknown,
 }
 
@@ -65,8 +65,8 @@ impl Termination {
 }
 
 impl Window {
-    /// The window once the kubelet is silent. The silence of an instance that is going shows that the instance has gone, so
-    /// blockers are not respected any longer.
+    /// Returns the window after the kubelet has fallen silent. If the instance goes soon, its silence shows that it has gone, so
+    /// blockers are not respected any longer. Other windows stay as they are.
     #[must_use]
     pub fn on_silence(self, now: Instant) -> Self {
         match self.instance_goes {

@@ -1,6 +1,7 @@
 //! Do-not-disrupt annotations of pods. Pure.
 //!
-//! Three annotations count: Karpenter's and the cluster autoscaler's, which are read as those two read them, and our own.
+//! Three annotations count: Karpenter's, the cluster autoscaler's and Spillway's own. The first two are read as Karpenter and the
+//! cluster autoscaler read them.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::kube::pod::Pod;
 pub struct DoNotDisrupt {
     annotation: &'static str,
     value: String,
-    /// End of the annotation; `None`: it lasts as long as the pod.
+    /// End of the annotation; `None`: the annotation lasts as long as the pod.
     pub until: Option<Timestamp>,
 }
 
@@ -24,7 +25,7 @@ impl fmt::Display for DoNotDisrupt {
     }
 }
 
-/// Reads the pod's do-not-disrupt annotation; of several the one that lasts longest.
+/// Reads the pod's do-not-disrupt annotation. Of several annotations, the one that lasts longest counts.
 pub fn do_not_disrupt(pod: &Pod) -> Option<DoNotDisrupt> {
     let annotations = pod.metadata.annotations.as_ref()?;
     let by = |annotation, until| {
@@ -47,7 +48,8 @@ fn ends(pod: &Pod, lasts: Duration) -> Option<Timestamp> {
     Some(started.saturating_add(lasts).unwrap_or(Timestamp::MAX))
 }
 
-/// Parses a duration in Go's format, such as `1h30m` or `1.5h`. `None`: not a duration, or negative; Karpenter ignores it too.
+/// Parses a duration in Go's format, such as `1h30m` or `1.5h`. `None`: no duration, or a negative one, which Karpenter ignores
+/// too.
 fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     let mut sum = Duration::ZERO;
@@ -69,7 +71,7 @@ fn duration(text: &str) -> Option<Duration> {
 fn seconds_of(unit: &str) -> Option<f64> {
     match unit {
         "ns" => Some(1e-9),
-        // Go accepts both of Unicode's letters.
+        // Go accepts both of Unicode's signs for micro.
         "us" | "\u{b5}s" | "\u{3bc}s" => Some(1e-6),
         "ms" => Some(1e-3),
         "s" => Some(1.0),

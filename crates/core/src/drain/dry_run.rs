@@ -1,4 +1,4 @@
-//! Dry run: preview of a drain by evictions without effect.
+//! Dry run: preview of a drain, by dry-run evictions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,16 +28,16 @@ pub struct PodPreview {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Predicted {
     Stays(Stays),
-    /// Evicted, or already leaving.
+    /// The pod would be evicted, or is leaving already.
     Leaves,
     BlockedBy(Blocker),
-    /// The API server or a webhook refuses the eviction.
+    /// The API server or a webhook would refuse the eviction.
     Refused(String),
     /// The API server was busy or silent.
     Unanswered(String),
 }
 
-/// Expected result of a pod without an eviction. `None`: only an eviction shows it.
+/// Expected result of a pod, if known without a dry-run eviction. `None`: only an eviction shows the result.
 pub fn without_request(disposition: Disposition, now: Timestamp) -> Option<Predicted> {
     match disposition {
         Disposition::Stays(why) => Some(Predicted::Stays(why)),
@@ -49,7 +49,7 @@ pub fn without_request(disposition: Disposition, now: Timestamp) -> Option<Predi
     }
 }
 
-/// Name of the answer in the receipt.
+/// Name of a dry run's answer in the receipt.
 pub fn dry_run_name(answer: &Answer) -> &'static str {
     match answer {
         Answer::Leaving => "would-leave",
@@ -65,7 +65,7 @@ pub fn is_inconclusive(answer: &Answer) -> bool {
     )
 }
 
-/// Expected result of a pod by the answer to its eviction.
+/// Expected result of a pod, from the answer to its dry-run eviction.
 pub fn predicted(answer: Answer, name: &PodName) -> Predicted {
     match answer {
         Answer::Leaving | Answer::Gone | Answer::Replaced => Predicted::Leaves,
@@ -84,11 +84,11 @@ pub fn predicted(answer: Answer, name: &PodName) -> Predicted {
 }
 
 impl Predicted {
-    /// Reason for which the pod would not leave.
+    /// Reason why the pod would not leave.
     pub fn cause(&self) -> Option<String> {
         match self {
             Self::Stays(_) | Self::Leaves => None,
-            // Pods of several namespaces stand in one sentence.
+            // The sentence covers pods of several namespaces.
             Self::BlockedBy(Blocker::Budget(BudgetName { namespace, name })) => {
                 Some(format!("PodDisruptionBudget {namespace}/{name}"))
             }
@@ -98,7 +98,7 @@ impl Predicted {
     }
 }
 
-/// "12 pods would leave, 2 would be blocked by PodDisruptionBudget shop/web (2)".
+/// Sentence such as "12 pods would leave, 2 would be blocked by PodDisruptionBudget shop/web (2)".
 impl fmt::Display for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let leaving = self.pods.values().filter(|pod| pod.would == Predicted::Leaves).count();

@@ -1,4 +1,5 @@
-//! End of a drain: no pod has to leave any more, and no late pod is expected.
+//! End of a drain: no pod has to leave any more, and no late pod is expected. The scheduler binds late pods before it observes
+//! the cordon.
 
 use std::time::Duration;
 
@@ -6,10 +7,10 @@ use tokio::time::Instant;
 
 use super::report::DrainEnd;
 
-/// Time after the cordon in which the scheduler may bind a pod: its watch of nodes is behind by about a second.
+/// Maximum time from the cordon to the first late pod. The scheduler's watch of nodes lags by about a second.
 const FIRST_LATE_POD: Duration = Duration::from_secs(5);
-/// Time after a late pod in which another may come. The scheduler has then decided about a backlog, which it binds with 50
-/// requests a second: of a burst of 300 pods the last came 3.4 s after the cordon, and a storm has thousands.
+/// Maximum time from one late pod to the next. The scheduler may have decided about a backlog, and binds 50 pods a second. Of a
+/// burst of 300 pods the last came 3.4 s after the cordon, and a storm has thousands.
 const NEXT_LATE_POD: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
@@ -25,24 +26,24 @@ struct Over {
 }
 
 impl DrainEnding {
-    /// State of a drain whose node was cordoned at `at`.
+    /// Initial state of a drain whose node was cordoned at `at`.
     pub fn after_cordon(at: Instant) -> Self {
         Self { late_until: at + FIRST_LATE_POD, over: None }
     }
 
-    /// Takes the drain's present end and the time of its last late pod. Without an end, pods still have to leave.
+    /// Records the drain's present end, or `None` while pods have to leave, and the time of the last late pod.
     pub fn observe(&mut self, end: Option<DrainEnd>, late: Option<Instant>, now: Instant) {
         self.late_until = late.map_or(self.late_until, |late| self.late_until.max(late + NEXT_LATE_POD));
         let since = self.since().unwrap_or(now);
         self.over = end.map(|end| Over { end, since });
     }
 
-    /// End of the drain, if it is over. No pod is bound to a silent node, so late pods are not expected there.
+    /// Returns the drain's end once no late pod is expected. A silent node gets no late pods, so the end is returned at once.
     pub fn reached(&self, now: Instant) -> Option<DrainEnd> {
         self.end().filter(|end| *end == DrainEnd::Silent || self.late_until <= now)
     }
 
-    /// Present end, without regard to late pods.
+    /// Present end, even while late pods are still expected.
     pub fn end(&self) -> Option<DrainEnd> {
         self.over.map(|over| over.end)
     }
@@ -52,7 +53,7 @@ impl DrainEnding {
         self.over.map(|over| over.since)
     }
 
-    /// Time at which the end is [`reached`](Self::reached), if no pod comes before.
+    /// Time at which [`reached`](Self::reached) will return the end, if no late pod comes before.
     pub fn due(&self) -> Option<Instant> {
         self.over.map(|_| self.late_until)
     }

@@ -1,4 +1,4 @@
-//! Silence of a node's kubelet, by the node's conditions and those of its zone.
+//! State of a node's kubelet, from the conditions of the node and of its zone's nodes.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::node::readiness::{Ready, ready};
 pub enum Kubelet {
     /// The kubelet reports, or has been silent for less than the cluster's grace period.
     Answers,
-    /// The cluster has given the kubelet up, or the node is deleted: no pod's end will be reported.
+    /// The kubelet has been silent for longer than this grace period, or the node is deleted. No pod's end will be reported.
     Silent,
-    /// The kubelet has been silent for [`DEAD_AFTER`] more, and most nodes of its zone report. The pods do not run, so their
+    /// The kubelet has been silent for another [`DEAD_AFTER`], while most nodes of its zone report. The pods do not run, so their
     /// blockers protect nothing.
     Dead,
 }
 
-/// Silence after which a node counts as dead: a kubelet that was only cut off may come back.
+/// Time from [`Kubelet::Silent`] to [`Kubelet::Dead`]. A kubelet that was only cut off may come back in this time.
 pub const DEAD_AFTER: Duration = Duration::from_mins(1);
 
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
-/// Nodes of a zone, ours among them.
+/// Numbers of nodes in the zone of the drained node, which is included.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ZoneNodes {
     all: usize,
@@ -35,14 +35,14 @@ impl ZoneNodes {
         self.silent += usize::from(kubelet_of(node) == Kubelet::Silent);
     }
 
-    /// Returns `true` if more than half of the nodes are silent. The control plane may be cut off from a zone whose pods still
-    /// run. A single node is no evidence.
+    /// Returns `true` if more than half of several nodes are silent. The control plane may be cut off from the zone, and the pods
+    /// may still run.
     pub fn are_in_doubt(self) -> bool {
         self.all > 1 && 2 * self.silent > self.all
     }
 }
 
-/// State of the kubelet by its node. A kubelet that reports not Ready answers.
+/// State of the kubelet, from the node's condition `Ready`. A kubelet that reports not Ready does answer.
 pub fn kubelet_of(node: &Node) -> Kubelet {
     if matches!(ready(node), Ready::Unknown(_)) { Kubelet::Silent } else { Kubelet::Answers }
 }

@@ -1,6 +1,6 @@
-//! The drain of one node, decided: pods that leave, their deadlines and their results. The clock is handed in.
+//! Decisions about the drain of one node: pods that leave, their deadlines and their results. The caller passes the time.
 //!
-//! From the ground up; none imports a later one: `deadline`, `do_not_disrupt`, `tier`, `plan`, `returns`, `request`, `answer`,
+//! Each module imports only modules before it: `deadline`, `do_not_disrupt`, `tier`, `plan`, `returns`, `request`, `answer`,
 //! `kubelet`, `pod`, `budgets`, `blockage`, `report`, `ending`, `volumes`, `progress`, `dry_run`.
 
 pub mod answer;

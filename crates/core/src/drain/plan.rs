@@ -1,6 +1,6 @@
-//! Pods that leave a node, pods that stay, and the reason. Pure; kubectl's rules are the reference.
+//! Choice of the pods that leave a node and of those that stay, with the reason. Pure.
 //!
-//! Unlike in kubectl, an odd pod never stops the others.
+//! The rules are those of `kubectl drain`, except that a pod without a controller, or with local data, does not stop the drain.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::tier::{Tier, tier};
 use crate::kube::metadata::annotation;
 use crate::kube::pod::Pod;
 
-/// Identity of a pod. A StatefulSet gives the same name to the next pod.
+/// UID of a pod. A name does not identify a pod, because a StatefulSet reuses it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PodUid(pub String);
 
@@ -43,30 +43,30 @@ pub struct Planned {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
-    /// Left alone.
+    /// The pod is left alone.
     Stays(Stays),
-    /// Evicted with its tier.
+    /// The pod is evicted when its tier begins.
     Leaves,
-    /// Evicted when its annotation ends, or cannot be respected any longer.
+    /// The pod is evicted when its annotation ends, or cannot be respected any longer.
     DoNotDisrupt(DoNotDisrupt),
-    /// Being deleted already, by anyone: waited for. It should stop by then and was given that grace.
+    /// The pod is terminating, deleted by any client. It should stop at `by`, after the grace period `given`.
     Leaving { by: Timestamp, given: Option<Duration> },
-    /// Stopped: only finalizers keep its object.
+    /// The pod has stopped. Only finalizers keep its object.
     Stopped,
 }
 
-/// Reason for which a pod is left alone.
+/// Reason to leave a pod alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stays {
     /// Static pod: the kubelet runs it from a file, and the API server only mirrors it.
     Mirror,
-    /// DaemonSet's pod: the DaemonSet would recreate it at once.
+    /// Pod of a DaemonSet, which would recreate it at once.
     DaemonSet,
-    /// Annotated as a DaemonSet's pod.
+    /// Pod with an annotation that makes it count as a DaemonSet's pod.
     LikeDaemonSet,
-    /// Serves a volume to other pods of the node, and its CSI driver would recreate it.
+    /// Pod that serves a volume to other pods of the node. Its CSI driver would recreate it.
     Mount,
-    /// Annotated with `spillway/drain=skip`.
+    /// Pod with the annotation `spillway/drain=skip`.
     Skipped,
 }
 
@@ -141,8 +141,8 @@ const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
 /// Label and value of a pod that runs the client of `JuiceFS` (juicefs-csi-driver, `pkg/common`).
 const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
 
-/// Reason to leave a pod alone that would be recreated at once. A mount pod serves to the end: the kubelet unmounts a volume before
-/// it reports the pod gone that used it.
+/// Reason to leave a pod alone that would be recreated at once. A pod that serves a volume is needed to the end: the kubelet
+/// unmounts the volume before it reports the pods that use the volume as gone.
 fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     let says = |annotation| pod.metadata.annotations.as_ref()?.get(annotation).map(String::as_str);
     let label = |name| pod.metadata.labels.as_ref()?.get(name).map(String::as_str);
@@ -157,7 +157,7 @@ fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     }
 }
 
-/// Checks kind and group: other groups have kinds called DaemonSet whose pods do leave.
+/// Returns `true` if a DaemonSet of the API group `apps` controls the pod. Pods of another group's kind DaemonSet do leave.
 fn is_of_daemon_set(pod: &Pod) -> bool {
     let mut owners = pod.metadata.owner_references.iter().flatten();
     owners.any(|owner| {
@@ -165,7 +165,8 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
     })
 }
 
-/// Returns `true` if the pod's containers have ended. The garbage collector marks an orphan *Failed* whose containers may still run.
+/// Returns `true` if the pod's containers have ended. A *Failed* pod that the garbage collector removes does not count, because
+/// its containers may still run.
 fn has_finished(pod: &Pod) -> bool {
     !pod.status.conditions.is_collected && matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
 }
@@ -174,7 +175,7 @@ fn grace(pod: &Pod) -> Duration {
     pod.spec.termination_grace_period_seconds.map_or(DEFAULT_GRACE, whole_seconds)
 }
 
-/// Grace period in seconds. A negative one, which old API servers accept, means one second there.
+/// Converts a grace period. A negative value, which old API servers accept, means one second there.
 fn whole_seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(1))
 }

@@ -1,5 +1,5 @@
 //! Progress of a drain: pods that still have to leave, the next requests, and each pod's result. Pure: answers and changes in,
-//! requests out; the clock is handed in.
+//! requests out. The caller passes the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,12 +25,12 @@ use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
 use crate::kube::pod::Pod;
 
-/// Time after its grace period after which a pod is overdue.
+/// A terminating pod is overdue this long after the end of its grace period.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
-/// Time after its grace period after which a pod that still terminates on an answering node is no longer waited for: its kubelet
-/// has killed it long ago, and something else hangs.
+/// If the node answers, a terminating pod is stuck this long after the end of its grace period. The kubelet has killed the pod
+/// long ago, and something else hangs.
 const STUCK_AFTER: Duration = Duration::from_secs(300);
-/// Most requests under way at once.
+/// Maximum number of requests under way at once.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
 
 #[derive(Debug)]
@@ -43,9 +43,10 @@ pub struct Progress {
     blockage: Blockage,
     in_flight: InFlight,
     is_node_watched: bool,
-    /// State of the node's kubelet, once known.
+    /// State of the kubelet, once known.
     kubelet: Option<Kubelet>,
-    /// The garbage collector has removed pods. The node is deleted if its watch confirms that: a pod's status has many writers.
+    /// The garbage collector has removed pods. Only the watch of the node confirms that the node is deleted, because a pod's
+    /// status has many writers.
     is_collecting: bool,
     transitions: Vec<Transition>,
     /// Missing rights that have been logged.
@@ -60,7 +61,8 @@ struct InFlight {
 }
 
 impl InFlight {
-    /// Returns `true` if there is room for another request. Forced requests use the room of evictions too, and have their own.
+    /// Returns `true` if another request may be sent now. Deletions have places of their own, and may also take those of
+    /// evictions.
     fn has_room_for(&self, method: Method) -> bool {
         self.all() < REQUESTS_AT_ONCE && (method.is_forced() || self.evictions < EVICTIONS_AT_ONCE)
     }
@@ -75,7 +77,7 @@ impl InFlight {
 }
 
 impl Progress {
-    /// A drain of these pods that begins or continues.
+    /// Progress at the begin of an invocation, with the listed pods.
     pub fn new(pods: &[Pod], returns: Returns, window: Window, clock: Clock, now: Instant) -> Self {
         let mut progress = Self {
             window,
@@ -102,7 +104,7 @@ impl Progress {
         Self { blockage: Blockage::new(published, &self.pods), ..self }
     }
 
-    /// News about the blockage, which count as published.
+    /// Returns an event about blocked pods that is due. The caller publishes each returned event.
     pub fn news(&mut self, now: Instant) -> Option<BlockageNews> {
         self.blockage.news(&self.pods, self.window, now)
     }
@@ -133,12 +135,12 @@ impl Progress {
         self.window
     }
 
-    /// Takes the window of a hook that has become known.
+    /// Replaces the window by the hook's, once the timeouts of the hook are known.
     pub fn tighten(&mut self, window: Window) {
         self.window = Window { dead_since: self.window.dead_since, ..window };
     }
 
-    /// Time of the last late pod from the scheduler's backlog.
+    /// Time at which the last pod from the scheduler's backlog was observed.
     pub fn last_from_backlog(&self) -> Option<Instant> {
         self.returns.last_from_backlog
     }
@@ -147,7 +149,7 @@ impl Progress {
         self.pods.contains_key(uid)
     }
 
-    /// All pods. The end of a terminating pod on a deleted node is unconfirmed.
+    /// Returns all pods. On a deleted node, the end of a terminating pod is unconfirmed.
     pub fn into_pods(mut self) -> BTreeMap<PodUid, Tracked> {
         let is_node_gone = self.is_collecting && matches!(self.kubelet, Some(Kubelet::Silent | Kubelet::Dead));
         let leaving = self.pods.values_mut().filter(|pod| matches!(pod.state, PodState::Leaving { .. }));
@@ -157,12 +159,12 @@ impl Progress {
         self.pods
     }
 
-    /// Changes to log since the last call.
+    /// Returns the changes to log since the last call.
     pub fn take_transitions(&mut self) -> Vec<Transition> {
         std::mem::take(&mut self.transitions)
     }
 
-    /// Requests to send now; each has to be [`answered`](Self::answered).
+    /// Returns the requests to send now. The caller passes each answer to [`answered`](Self::answered).
     pub fn requests(&mut self, now: Instant) -> Vec<LeaveRequest> {
         self.give_up_on_silence(now);
         let has_turn = self.turn(now);
@@ -170,6 +172,7 @@ impl Progress {
         let window = self.window;
         let mut requests = Vec::new();
         for (uid, pod) in &mut self.pods {
+            // A request is due by time, or because the pod's budget allows it.
             let by_time = pod.next_request(window).filter(|(due, _)| has_turn(pod) && *due <= now);
             let by_budget = released.contains(uid).then_some(Method::Evict);
             let Some(method) = by_time.map(|(_, method)| method).or(by_budget) else { continue };
@@ -177,6 +180,7 @@ impl Progress {
                 continue;
             }
             let Some(grace) = pod.grace_now(window, now) else {
+                // Another client deleted the pod, with a grace period that fits.
                 pod.keeps_terminating();
                 continue;
             };
@@ -191,8 +195,8 @@ impl Progress {
         requests
     }
 
-    /// Next time at which [`requests`](Self::requests), [news](Self::news) or a [node watch](Self::is_node_watch_due) may be due
-    /// without another event.
+    /// Next time at which [`requests`](Self::requests), [news](Self::news) or a [node watch](Self::is_node_watch_due) may be due,
+    /// if no other event comes first.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         let has_turn = self.turn(now);
         let has_room = |method| self.in_flight.has_room_for(method);
@@ -208,8 +212,8 @@ impl Progress {
         namespaces_to_watch(&self.pods)
     }
 
-    /// Returns `true` if the node has to be watched: a pod is overdue or collected, so that its kubelet may be silent; or a blocked
-    /// pod of an instance that is going or held by a hook may no longer run.
+    /// Returns `true` if the watch of the node has to start. Either a pod is overdue or collected, so that the kubelet may be
+    /// silent; or a pod is blocked on an instance that goes or that a hook holds, so that the pod may no longer run.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going = matches!(self.window.instance_goes, Termination::Soon { .. } | Termination::AtTheLatest(_));
         let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());
@@ -217,7 +221,8 @@ impl Progress {
         !self.is_node_watched && (self.is_collecting || is_overdue() || is_going && is_blocked())
     }
 
-    /// Notes that the node is watched; its state has to be [handed in](Self::kubelet_observed).
+    /// Records that the watch of the node has started. The caller passes each state to
+    /// [`kubelet_observed`](Self::kubelet_observed).
     pub fn node_watch_started(&mut self) {
         self.is_node_watched = true;
     }
@@ -235,7 +240,8 @@ impl Progress {
         self.give_up_on_silence(now);
     }
 
-    /// Time at which a terminating pod is overdue, on a silent node at the end of its grace, or stuck on an answering one.
+    /// Time at which the first terminating pod is overdue. On a silent node, this is the end of its grace period; on an answering
+    /// node, the pod is stuck then.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
             Some(Kubelet::Answers) => STUCK_AFTER,
@@ -250,8 +256,9 @@ impl Progress {
         leaving.min()
     }
 
-    /// Gives up terminating pods. On a silent node the grace must be over: a kubelet that is only cut off still gives each pod its
-    /// own. The silence of an instance that is going shows that it has gone. On an answering node a pod must be stuck.
+    /// Stops waiting for terminating pods whose end will not be reported. On a silent node, the grace period must be over,
+    /// because a kubelet that is cut off still grants it. If the instance goes soon, the silence shows that it has gone. On an
+    /// answering node, the pod must be stuck.
     fn give_up_on_silence(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
             Some(Kubelet::Silent | Kubelet::Dead) => (Unconfirmed::Silent, Duration::ZERO),
@@ -268,25 +275,27 @@ impl Progress {
         }
     }
 
-    /// Test for pods that are requested to leave now. Critical pods begin when ordinary ones have gone or are only blocked; last
-    /// pods begin when all others have gone, because these depend on them. Each begins in time for its own budget.
+    /// Returns a predicate for pods that are requested to leave now. Critical pods begin when all ordinary pods have gone or are
+    /// only blocked. Last pods begin when all other pods have gone, because these depend on them. A pod begins earlier if its PDB
+    /// needs the time.
     fn turn(&self, now: Instant) -> impl Fn(&Tracked) -> bool + use<> {
         let ordinary = |pod: &Tracked| pod.tier == Tier::Ordinary && !(pod.waits() && pod.blocked.by().is_some());
         let others = |pod: &Tracked| pod.tier != Tier::Last;
-        let critical_have = !self.pods.values().any(|pod| pod.has_to_leave() && ordinary(pod));
-        let last_have = !self.pods.values().any(|pod| pod.has_to_leave() && others(pod));
+        let critical_begin = !self.pods.values().any(|pod| pod.has_to_leave() && ordinary(pod));
+        let last_begin = !self.pods.values().any(|pod| pod.has_to_leave() && others(pod));
         let window = self.window;
         move |pod| match pod.tier {
             Tier::Ordinary => true,
-            Tier::Critical if critical_have => true,
-            Tier::Last if last_have => true,
+            Tier::Critical if critical_begin => true,
+            Tier::Last if last_begin => true,
             Tier::Critical | Tier::Last => pod.leaves_from(window).is_some_and(|at| at <= now),
         }
     }
 
+    /// Applies the answer to a pod's request: to the pod, and to the budget that blocks it.
     pub fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
         let Some(pod) = self.pods.get_mut(uid) else { return };
-        // A pod has at most one request under way, its last.
+        // A pod has at most one request under way, the last one.
         *self.in_flight.of(pod.history.last_method().unwrap_or(Method::Evict)) -= 1;
         let blocked_before = pod.budget().cloned();
         let transition = pod.answered(answer, self.window, now);
@@ -312,7 +321,7 @@ impl Progress {
         }
     }
 
-    /// Takes a change from the watch of the node's pods.
+    /// Records a change that the watch of the node's pods reports.
     pub fn changed(&mut self, change: Change<Pod>, now: Instant) {
         match change {
             Change::Applied(pod) => self.observe(&pod, Returns::came, now),
@@ -335,7 +344,7 @@ impl Progress {
         }
     }
 
-    /// Takes a change of a namespace's budgets. A deleted budget blocks nothing; each pod of an edited one is tried.
+    /// Records a change of a namespace's budgets. Pods of a deleted or edited budget are tried again.
     pub fn budgets_changed(&mut self, namespace: &str, change: Change<DisruptionBudget>, now: Instant) {
         for released in self.budgets.changed(namespace, change, now) {
             for pod in self.pods.values_mut() {
@@ -347,12 +356,13 @@ impl Progress {
         }
     }
 
-    /// Notes that the node, which was uncordoned during the drain, has been cordoned again.
+    /// Records that the node was uncordoned during the drain and has been cordoned again.
     pub fn cordoned_again(&mut self, now: Instant) {
         self.returns.cordoned_again(self.clock.at(now));
     }
 
-    /// Plans a new pod. A known pod may have begun to leave, or its annotations may have changed.
+    /// Records the state of a pod. A new pod is tracked: `judge` classifies it. A known pod may have begun to leave, or its
+    /// annotations may have changed.
     fn observe(&mut self, pod: &Pod, judge: fn(&mut Returns, &Pod, Instant) -> Arrival, now: Instant) {
         let Some(Planned { uid, name, grace, tier, has_finished, disposition }) = plan(pod) else { return };
         if self.is_collected(pod) {
@@ -397,7 +407,7 @@ impl Progress {
         self.note(transition);
     }
 
-    /// Tracks a new pod, unless it is one too many.
+    /// Tracks a new pod, unless the maximum number of pods is tracked.
     fn track(&mut self, uid: &PodUid, mut pod: Tracked, arrival: Arrival) {
         match arrival {
             Arrival::BeforeCordon => {}
@@ -411,13 +421,13 @@ impl Progress {
         self.pods.insert(uid.clone(), pod);
     }
 
-    /// Returns `true` if the garbage collector removes the pod's object, and the node does not answer.
+    /// Returns `true` if the garbage collector removes the pod's object and the node does not answer.
     fn is_collected(&self, pod: &Pod) -> bool {
         pod.status.conditions.is_collected && self.kubelet != Some(Kubelet::Answers)
     }
 
-    /// Notes that the garbage collector removes the pod's object: its node was deleted, or its instance has gone. Its kubelet may
-    /// still run and give the pod its grace, but cannot report its end.
+    /// Records that the garbage collector removes the pod's object, because the node was deleted or the instance has gone. The
+    /// kubelet may still run the pod until the end of its grace period, but cannot report this end.
     fn collected(&mut self, uid: &PodUid, now: Instant) {
         if let Some(pod) = self.pods.get_mut(uid) {
             pod.collected(self.window, now);

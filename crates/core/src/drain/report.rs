@@ -16,11 +16,11 @@ pub struct DrainReport {
     /// Last published event about a blockage.
     pub blockage: Option<PublishedBlockage>,
     pub end: DrainEnd,
-    /// Time since which the drain was over.
+    /// Time since which no pod had to leave.
     pub over_at: Instant,
-    /// End of the watch of the pods, later than `over_at` after a very short drain.
+    /// Time at which the watch of the pods ended. After a very short drain, the watch goes on for late pods.
     pub ended_at: Instant,
-    /// Failure of the watch at the end of the drain.
+    /// Error of the watch of the pods, if the watch was broken at the end.
     pub watch_error: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct DrainReport {
 pub enum StopReason {
     /// The lifecycle hook is over, and the instance goes.
     HookIsOver,
-    /// The node is in use again.
+    /// The node was uncordoned, and is in use again.
     GivenBack,
 }
 
@@ -40,7 +40,7 @@ pub enum DrainEnd {
     Silent,
     /// Every pod that had to leave has gone, or has been terminating for too long on a node that answers.
     Stuck,
-    /// The window ended first.
+    /// The window ended before the drain.
     TimeUp,
     Stopped(StopReason),
 }

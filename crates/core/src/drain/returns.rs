@@ -1,7 +1,8 @@
-//! Pods that are placed on the cordoned node: they tolerate the cordon, or name the node. Pure.
+//! Pods that are placed on a cordoned node, because they tolerate the cordon or name the node. Pure.
 //!
-//! Evicted, such a pod comes back for ever. Its eviction has a pause, which doubles for the node. A pod that tolerates the cordon
-//! is *returned*: the drain does not wait for it. Any other pod is waited for: the scheduler may have placed it.
+//! After each eviction, a controller may place another such pod on the node. So these pods are evicted in rounds, and the pause
+//! doubles with each round. A pod that tolerates the cordon is *returned*: the drain does not wait for that pod. The drain waits
+//! for any other pod, because the scheduler may have placed the pod.
 
 use std::time::Duration;
 
@@ -10,50 +11,53 @@ use tokio::time::Instant;
 
 use crate::kube::pod::Pod;
 
-/// First pause: kubectl's own pause after a refusal.
+/// Pause before the first round of evictions, equal to kubectl's pause after a refused eviction.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Longest time from the claim to the creation of a pod that the scheduler may still bind: its watch of nodes is behind by a second
-/// or so.
+/// Maximum time from the cordon to the creation of a pod that the scheduler may still bind. The scheduler's watch of nodes lags
+/// by about a second.
 const SCHEDULER_LAG: SignedDuration = SignedDuration::from_secs(5);
-/// Largest difference between the clocks of the API server and of the function. The API server's times are whole seconds.
+/// Maximum difference between the clocks of the API server and the function. The API server's times are whole seconds.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
-/// Most rounds of evictions of returned pods. With its eviction before it returned, each leaves three times at most.
+/// Maximum number of eviction rounds for returned pods. With the eviction before its return, a workload's pod is evicted three
+/// times at most.
 const ROUNDS: u32 = 2;
-/// Most such pods that are tracked. If a kubelet rejects pods that name their node, a controller makes new ones for ever.
+/// Maximum number of tracked pods that came after the cordon. If the kubelet rejects pods that name the node, their controller
+/// creates pods without end.
 const TRACKED: usize = 50;
 
-/// Kind of a pod that was not on the node before.
+/// Classification of a pod by its creation time and its tolerations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// Placed before the cordon, or by the scheduler's backlog.
+    /// Placed before the cordon, or shortly afterwards from the scheduler's backlog.
     BeforeCordon,
-    /// Names the node: evicted at that time.
+    /// Placed after the cordon without tolerating it, usually because the pod names the node. Evicted at `due`, and waited for.
     AfterCordon { due: Instant },
-    /// Tolerates the cordon: evicted at that time, if at all, and not waited for.
+    /// Placed after the cordon, which the pod tolerates. Evicted at `due` if there is a time, and not waited for.
     Returned { due: Option<Instant> },
-    /// Beyond the bound of tracked pods.
+    /// Not tracked, because the maximum number of pods is tracked already.
     Surplus,
 }
 
-/// The pods that were placed on the cordoned node so far.
+/// Pods that were placed on the node after its cordon, so far.
 #[derive(Debug)]
 pub struct Returns {
     cordoned: Timestamp,
     tracked: usize,
     rounds: u32,
-    /// Time of the last round of evictions.
+    /// Time of the last scheduled round of evictions.
     round: Option<Instant>,
-    /// Time when the last pod of the scheduler's backlog came.
+    /// Time at which the last pod from the scheduler's backlog was observed.
     pub last_from_backlog: Option<Instant>,
 }
 
 impl Returns {
-    /// Returns to a node that was cordoned then, by whichever invocation.
+    /// Initial state for a node that this or an earlier invocation cordoned at `cordoned`.
     pub fn since(cordoned: Timestamp) -> Self {
         Self { cordoned, tracked: 0, rounds: 0, round: None, last_from_backlog: None }
     }
 
-    /// Returns to a node that could not be cordoned: the scheduler has no backlog for it, but places pods on it for ever.
+    /// Initial state for a node that could not be cordoned. The scheduler has no backlog for such a node: every pod created after
+    /// `claimed` counts as placed after the cordon.
     pub fn to_uncordoned(claimed: Timestamp) -> Self {
         Self::since(claimed.saturating_sub(SCHEDULER_LAG + CLOCK_SKEW).unwrap_or(Timestamp::MIN))
     }
@@ -62,7 +66,8 @@ impl Returns {
         self.cordoned = at;
     }
 
-    /// Judges a pod of the drain's first list. A returned pod has had its rounds in an earlier invocation.
+    /// Classifies a pod of the invocation's first list. A returned pod is not evicted again, because an earlier invocation had
+    /// its rounds of evictions.
     pub fn listed(&mut self, pod: &Pod, now: Instant) -> Arrival {
         match self.judge(pod, SCHEDULER_LAG + CLOCK_SKEW, now) {
             Arrival::Returned { .. } => Arrival::Returned { due: None },
@@ -70,7 +75,7 @@ impl Returns {
         }
     }
 
-    /// Judges a pod that came after the list.
+    /// Classifies a pod that was observed after the list.
     pub fn came(&mut self, pod: &Pod, now: Instant) -> Arrival {
         let tolerates = pod.spec.tolerates_cordon;
         let arrival = self.judge(pod, if tolerates { -CLOCK_SKEW } else { SCHEDULER_LAG + CLOCK_SKEW }, now);

@@ -1,4 +1,4 @@
-//! Order in which pods leave: pods that others depend on leave after them. Pure.
+//! Order in which pods leave: a pod leaves after the pods that depend on it. Pure.
 
 use crate::kube::metadata::annotation::DRAIN;
 use crate::kube::pod::Pod;
@@ -7,7 +7,7 @@ use crate::kube::pod::Pod;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
     Ordinary,
-    /// `system-cluster-critical` and `system-node-critical`.
+    /// Pods with the priority class `system-cluster-critical` or `system-node-critical`.
     Critical,
     /// Pods annotated with `spillway/drain=last`.
     Last,

@@ -1,4 +1,4 @@
-//! Time of a pod's first request, and of its forced deletion. Pure.
+//! Times of a pod's first request and of its forced deletion, which ignores PDBs. Pure.
 
 use std::time::Duration;
 
@@ -6,22 +6,23 @@ use tokio::time::Instant;
 
 use super::{Termination, Window};
 
-/// Least `Retry-After` of a busy API server, which is always granted.
+/// Smallest `Retry-After` of a busy API server. No pause after a failure is cut shorter.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Least timeout of an eviction: of 110 at once the last was answered after 240 ms.
+/// Minimum timeout of an eviction. Of 110 evictions at once, the last was answered after 240 ms.
 pub const LEAST_EVICTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Least time between a critical pod's eviction and its forced deletion, in which its budget may release it or another pod of
-/// its app.
+/// Minimum time from the eviction of a critical or last pod to its forced deletion. In this time the pod's PDB may release this
+/// pod or another pod of the app.
 const LEAST_TIME_FOR_A_BUDGET: Duration = Duration::from_secs(20);
 
-/// Most time between a critical pod's eviction and its forced deletion, while a hook holds the instance and others are still
-/// leaving: its replacement starts in minutes.
+/// Maximum time from the eviction of a critical pod to its forced deletion, while a hook holds the instance and ordinary pods are
+/// still leaving. The pod's replacement starts within minutes.
 const MOST_TIME_FOR_A_BUDGET: Duration = Duration::from_mins(10);
 
 impl Window {
-    /// Last time at which a request still leaves the pod all of its grace.
+    /// Last time at which a request leaves the pod its whole `grace`. If the instance goes at an unknown time: end of the time in
+    /// which blockers are respected.
     pub fn last_safe_moment(&self, grace: Duration) -> Option<Instant> {
         if let Termination::Soon { respected_until } = self.instance_goes {
             return Some(respected_until.max(self.start));
@@ -30,22 +31,23 @@ impl Window {
         Some(goes.checked_sub(grace.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
     }
 
-    /// Time of the next request after a throttled one: as late as the API server demands, but neither past the pod's forced
-    /// deletion nor past the window.
+    /// Time of the next request after a failed one: `after` from now, but neither past the pod's forced deletion nor past the
+    /// window.
     pub fn again(&self, after: Duration, grace: Duration, now: Instant) -> Instant {
         let latest = self.forced_from(grace).unwrap_or(self.end).min(self.end);
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
-    /// Timeout of an eviction that is sent now, if shorter than that of any call. The pod is deleted at its last safe moment, but
-    /// not because of a slightly slow API server.
+    /// Timeout of an eviction that is sent now: the time until the pod's forced deletion, but long enough for a slightly slow API
+    /// server. `None`: the usual timeout of a call.
     pub fn eviction_timeout(&self, grace: Duration, now: Instant) -> Option<Duration> {
         let left = self.forced_from(grace)?.checked_duration_since(now).filter(|left| !left.is_zero())?;
         Some(left.max(LEAST_EVICTION_TIMEOUT))
     }
 
-    /// Time of a blocked pod's deletion: its last safe moment, but not before half of the window. Otherwise a long grace period
-    /// would make a budget void.
+    /// Time of a blocked pod's forced deletion: its last safe moment, but not in the first half of the window. Otherwise a pod
+    /// with a long grace period would be deleted at once, despite its PDB. If a hook holds the instance of a dead node, the pod
+    /// is forced at once.
     pub fn forced_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::Soon { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
@@ -55,8 +57,9 @@ impl Window {
         Some(dead_since.map_or(forced, |dead| forced.min(dead)))
     }
 
-    /// Time from which a critical pod is evicted beside others, and a do-not-disrupt pod despite its annotation: half of the
-    /// window, so that its budget has time before the pod is forced; while a hook holds the instance, some minutes before.
+    /// Time from which a critical pod is evicted although ordinary pods remain, and a do-not-disrupt annotation is ignored. This
+    /// is half of the window, or earlier if a PDB needs the time before the forced deletion. While a hook holds the instance,
+    /// this is ten minutes before the forced deletion at the earliest.
     pub fn critical_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::Soon { .. } = self.instance_goes {
             return Some(self.start);
@@ -70,7 +73,8 @@ impl Window {
         Some(opens.min(self.last_from(grace)?).max(self.start))
     }
 
-    /// Time from which a last pod is evicted beside others: early enough for its budget, and no later than its last safe moment.
+    /// Time from which a pod of the last tier is evicted although other pods remain: early enough for its PDB, and no later than
+    /// its last safe moment.
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::Soon { .. } = self.instance_goes {
             return Some(self.start);
@@ -79,7 +83,7 @@ impl Window {
         Some(in_time.min(self.last_safe_moment(grace)?).max(self.start))
     }
 
-    /// Half of the window of an instance that goes at a known time. Nothing is forced earlier on a node that answers.
+    /// Middle of the window, if the instance goes at a known time. On a node that answers, no pod is forced earlier.
     pub fn half(&self) -> Option<Instant> {
         Some(self.start + self.instance_goes.latest()?.saturating_duration_since(self.start) / 2)
     }

@@ -1,4 +1,4 @@
-//! Grace period that a pod is given before its instance goes. Pure.
+//! Grace period of a pod whose instance goes. Pure.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use tokio::time::Instant;
 
 use super::Window;
 
-/// Least grace period. Zero deletes the object while its containers still run.
+/// Minimum grace period. With zero, the API server removes the pod's object while its containers still run.
 pub(super) const LEAST_GRACE: Duration = Duration::from_secs(1);
 
-/// Least time until the new end of a pod that is requested again while leaving. The API server turns an end in the past into a
-/// grace of one second. It keeps whole seconds and has its own clock; the rest is for the request's way.
+/// Minimum time from a repeated deletion to the terminating pod's new end. If the new end is in the past, the API server sets a
+/// grace period of one second. It has its own clock and keeps whole seconds, and the request takes time.
 const AHEAD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grace {
     Own,
-    /// A shorter one, because the instance goes before.
+    /// A shorter grace period, because the instance goes before the end of the pod's own.
     Clamped(Duration),
 }
 
-/// Deletion under way.
+/// Deletion of a pod that is terminating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
-    /// Time of the first request.
+    /// Time of the first deletion request.
     pub since: Instant,
     /// Time by which the pod should have stopped.
     pub by: Instant,
 }
 
 impl Window {
-    /// Grace period for a pod that is requested to leave now: its own if there is time for it, else the time that is left.
+    /// Grace period of a request that is sent now: the pod's own if there is time for it, else the time that is left.
     pub fn grace(&self, grace: Duration, now: Instant) -> Grace {
         match self.left(now) {
             Some(left) if left < grace => Grace::Clamped(left),
@@ -38,12 +38,12 @@ impl Window {
         }
     }
 
-    /// Grace period for a pod that is leaving with a longer grace than its instance has: the time that is left.
-    /// `None`: the pod is not requested again.
+    /// Shorter grace period for a terminating pod that would outlast its instance: the time that is left. `None`: the pod is not
+    /// requested again.
     ///
-    /// The API server counts from the first deletion (apiserver, `registry/rest/delete.go`): the time that is left, counted from
-    /// there, may be over, and the pod would be killed at once. The kubelet counts from the moment it is notified (kubernetes,
-    /// `pod_workers.go`): the pod gets all of a grace that the API server accepts.
+    /// The API server counts the grace period from the first deletion (apiserver, `registry/rest/delete.go`). If the time that is
+    /// left, counted from there, is over, no request is sent, because it would kill the pod at once. The kubelet counts from its
+    /// notification (kubernetes, `pod_workers.go`), so the pod gets all of an accepted grace period.
     pub fn shortened(&self, deletion: Deletion, now: Instant) -> Option<Grace> {
         let outlasts = self.instance_goes.hard().is_some_and(|goes| goes < deletion.by);
         let left = self.left(now).filter(|_| outlasts)?;
@@ -51,7 +51,7 @@ impl Window {
         is_taken.contains(&(deletion.since + left)).then_some(Grace::Clamped(left))
     }
 
-    /// Time for a pod that is requested to leave now, in whole seconds, rounded down: the API has no fractions.
+    /// Time until the instance goes, without the margin, in whole seconds rounded down: the API has no fractions.
     fn left(&self, now: Instant) -> Option<Duration> {
         let left = self.instance_goes.hard()?.saturating_duration_since(now).saturating_sub(self.margin);
         Some(Duration::from_secs(left.as_secs()).max(LEAST_GRACE))

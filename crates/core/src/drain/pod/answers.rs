@@ -1,4 +1,4 @@
-//! Effect of each answer of the API server on a pod, and the time of its next request. Pure.
+//! Effect of the API server's answer on a pod: its next state and the time of its next request. Pure.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
@@ -11,19 +11,19 @@ use super::{Failures, PodState, RETRY, RequestedBy, SLOW_RETRY, Tracked, later};
 use crate::drain::answer::Answer;
 use crate::drain::deadline::Window;
 
-/// Longest pause while no answer comes: such requests are no load, and seconds of a spot notice's two minutes count once the API
-/// server is back.
+/// Maximum pause while the API server does not answer. Unanswered requests are no load, and a spot notice leaves only two minutes
+/// once the API server is back.
 const UNANSWERED_RETRY: Duration = Duration::from_secs(2);
 
 impl Tracked {
-    /// Takes the answer to the last request; returns the change to log.
+    /// Applies the answer to the last request. Returns the change to log.
     pub fn answered(&mut self, answer: Answer, window: Window, now: Instant) -> Option<Transition> {
         let times = self.history.count(&answer);
-        // The watch may have observed the pod's end before its eviction was answered.
+        // The watch reported a change of the pod before the API server answered its eviction.
         if self.state != PodState::Requested {
             if answer == Answer::Leaving {
                 self.accepted(now);
-                // The pod was to be left alone in the meantime.
+                // The pod was annotated to stay after its eviction had been sent, and leaves nevertheless.
                 return matches!(self.state, PodState::Stays(_)).then(|| self.leaves(now));
             }
             return None;
@@ -47,7 +47,7 @@ impl Tracked {
                 self.failed("the API server is busy".to_owned(), self.again(retry_after, window, now))
             }
             Answer::ServerError { message, retry_after } => self.refused(message, self.again(retry_after, window, now)),
-            // The token has been dropped: the next request has a new one.
+            // The client has dropped the refused token. The next request is sent at once, with a new token.
             Answer::Unauthorized { message } if times == 1 => self.failed(message, now),
             Answer::Forbidden { message } => {
                 let right = message.split_once("is forbidden: ").map_or(message.as_str(), |(_, right)| right);
@@ -55,7 +55,7 @@ impl Tracked {
                 self.failed(message, now + SLOW_RETRY);
                 Some(forbidden)
             }
-            // A request that was given up finds its pod due for deletion.
+            // An eviction that was given up counts as refused, so that the pod's forced deletion is due.
             Answer::Refused { message } | Answer::GivenUp { message } => {
                 self.refused(message, self.again(None, window, now))
             }
@@ -67,9 +67,9 @@ impl Tracked {
         }
     }
 
-    /// Time of the next request after a failure: later with each failure in a row, and not before the API server's `Retry-After`.
-    /// A webhook that fails for as long as a hook holds the instance would be called millions of times. A busy API server demands
-    /// one second, after which in a storm thousands of pods kept it from answering at all.
+    /// Time of the next request after a failure. The pause grows with each failure in a row, and is not shorter than the API
+    /// server's `Retry-After`. Otherwise a failing webhook would be called millions of times while a hook holds the instance. In
+    /// a storm, thousands of pods would keep a busy API server from answering at all.
     fn again(&self, retry_after: Option<Duration>, window: Window, now: Instant) -> Instant {
         let pause = self.pause().max(retry_after.unwrap_or_default());
         window.again(self.spread(pause), self.needs(window), now)
@@ -80,7 +80,7 @@ impl Tracked {
         (RETRY * 2_u32.saturating_pow(failures)).min(SLOW_RETRY)
     }
 
-    /// The pause, or up to half as long again, constant for each pod: pods that were throttled together do not retry together.
+    /// Lengthens a pause by up to half, by a constant part for each pod. Pods that were throttled together do not retry together.
     fn spread(&self, pause: Duration) -> Duration {
         let mut hasher = DefaultHasher::new();
         self.name.hash(&mut hasher);
@@ -104,8 +104,8 @@ impl Tracked {
         }
     }
 
-    /// Records a refusal or failure that may be the pod's, such as that of an admission webhook. It blocks the pod as a budget
-    /// does, and may last as long.
+    /// Records a refusal that may concern only this pod, such as an admission webhook's. The failing eviction then blocks the pod
+    /// as a PDB does, and may last as long.
     fn refused(&mut self, message: String, again: Instant) -> Option<Transition> {
         if let None | Some(Blocker::FailingEviction(_)) = self.blocked.by() {
             self.blocked = Blocked::By(Blocker::FailingEviction(message.clone()));
@@ -113,7 +113,7 @@ impl Tracked {
         self.failed(message, again)
     }
 
-    /// Records a failure that is not the pod's.
+    /// Records a failed request and the time of the next one.
     fn failed(&mut self, message: String, again: Instant) -> Option<Transition> {
         let is_new = self.failures.as_ref().is_none_or(|failures| failures.message != message);
         let in_a_row = self.failures.as_ref().map_or(0, |failures| failures.in_a_row).saturating_add(1);

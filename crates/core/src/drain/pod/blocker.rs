@@ -8,12 +8,12 @@ use crate::drain::do_not_disrupt::DoNotDisrupt;
 pub enum Blocker {
     /// A PodDisruptionBudget that allows no disruption now.
     Budget(BudgetName),
-    /// More budgets than the eviction API can handle: the names of the first few, once known.
+    /// Several PDBs, which the eviction API cannot handle. Holds the names of the first few, once known.
     SeveralBudgets(Vec<String>),
-    /// The deletion of the namespace, in which no pod is evicted. The namespace deletes its pods itself.
+    /// The namespace is being deleted. Its pods cannot be evicted, and are deleted with it.
     Namespace,
     DoNotDisrupt(DoNotDisrupt),
-    /// The API server's failure or refusal to evict the pod, without another known blocker.
+    /// The API server fails or refuses to evict the pod, and no other blocker is known.
     FailingEviction(String),
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Blocker {
 pub enum Blocked {
     #[default]
     Never,
-    /// Last blocker, which no longer blocks the pod.
+    /// Last blocker of a pod that is no longer blocked.
     Formerly(Blocker),
     /// Present blocker, as far as is known.
     By(Blocker),
@@ -79,7 +79,7 @@ impl Blocked {
     }
 }
 
-/// Namespace and name of a PodDisruptionBudget. Messages show its name: its namespace is that of its pods.
+/// Namespace and name of a PodDisruptionBudget. Messages show only the name: the namespace is that of the pods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BudgetName {
     pub namespace: String,
@@ -87,7 +87,7 @@ pub struct BudgetName {
 }
 
 impl BudgetName {
-    /// Policy that releases pods that are not Ready, and the command that sets it.
+    /// Advice to set the policy that releases pods that are not Ready, with the command for it.
     pub fn unready_pods_advice(&self) -> String {
         let Self { namespace, name } = self;
         format!(

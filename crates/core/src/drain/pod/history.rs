@@ -9,20 +9,21 @@ use crate::drain::answer::Answer;
 use crate::drain::deadline::Grace;
 use crate::drain::request::Method;
 
-/// History of a pod, for pacing and for the receipt.
+/// Requests to a pod and their answers, for pacing and for the receipt.
 #[derive(Debug, Clone)]
 pub struct PodHistory {
-    /// First observation by the drain.
+    /// Time of the first observation by the drain.
     first_seen_at: Instant,
     requests: Option<RequestsMade>,
     /// The API server refused the last request.
     is_refused: bool,
+    /// Number of answers by name.
     pub answers: BTreeMap<&'static str, u32>,
     /// Time of the first accepted request.
     pub accepted_at: Option<Instant>,
-    /// Least grace that the API server reported, by any request.
+    /// Shortest grace period that the API server reported for the pod, from any client's deletion.
     pub least_given: Option<Duration>,
-    /// Origin of the request that the pod followed, if known.
+    /// Origin of the request that made the pod leave, if known.
     pub followed: Option<RequestedBy>,
 }
 
@@ -48,7 +49,7 @@ pub enum RequestedBy {
 }
 
 impl PodHistory {
-    /// History of a pod that is observed for the first time.
+    /// History of a pod that is observed for the first time at `now`.
     pub fn since(now: Instant) -> Self {
         Self {
             first_seen_at: now,
@@ -78,7 +79,7 @@ impl PodHistory {
         self.is_refused && self.is_forced()
     }
 
-    /// Returns `true` if a request was or may have been accepted: it is under way, or was not answered.
+    /// Returns `true` if a request was accepted, or may have been, because an answer is still missing or was lost.
     pub fn may_be_accepted(&self) -> bool {
         self.accepted_at.is_some() || self.answers.is_empty() || self.answers.contains_key("no-answer")
     }
@@ -96,7 +97,7 @@ impl PodHistory {
         self.requests.map_or(0, |requests| requests.evictions)
     }
 
-    /// Counts an answer to the last request; returns the answer's number so far.
+    /// Counts an answer to the last request. Returns how often this answer has come so far.
     pub fn count(&mut self, answer: &Answer) -> u32 {
         self.is_refused = answer.is_refusal();
         let count = self.answers.entry(answer.name(self.last_method().unwrap_or(Method::Evict))).or_default();

@@ -1,7 +1,7 @@
-//! A pod in the drain: its state and its next request. Pure.
+//! Pod in a drain: its state, its blocker (such as a PodDisruptionBudget, PDB), its next request. Pure.
 //!
-//! A blocked pod: [`Tracked::blocked`] names the blocker. The pod waits until the blocker goes away (`budgets` observes this for a
-//! budget) or its next eviction is due. [`Tracked::next_request`] returns the time from which it is deleted regardless.
+//! [`Tracked::blocked`] names the pod's blocker. A blocked pod waits until the blocker goes away (`budgets` observes PDBs) or its
+//! next eviction is due. [`Tracked::next_request`] returns the time from which the pod is deleted despite the blocker.
 
 mod answers;
 pub mod blocker;
@@ -22,10 +22,10 @@ use blocker::{Blocked, Blocker, BudgetName};
 pub use history::{LastRequest, PodHistory, RequestedBy};
 use transition::Transition;
 
-/// Pause after a failed eviction; each further failure in a row doubles it, up to [`SLOW_RETRY`].
+/// Pause after the first failed request. Each further failure in a row doubles the pause, up to [`SLOW_RETRY`].
 const RETRY: Duration = Duration::from_millis(500);
-/// Pause after a failure that lasts longer: a missing right, a second budget, a namespace that is being deleted. kubectl's own
-/// pause after a refusal.
+/// Pause after a failure that lasts longer: a missing right, a second PDB, a terminating namespace. Equal to kubectl's pause
+/// after a refused eviction.
 const SLOW_RETRY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
@@ -33,21 +33,21 @@ pub struct Tracked {
     pub name: PodName,
     pub tier: Tier,
     pub grace: Duration,
-    /// Names of its persistent volume claims.
+    /// Names of the pod's persistent volume claims.
     pub claims: Vec<String>,
     /// Labels when the pod was first observed. PDB selectors match these.
     pub labels: BTreeMap<String, String>,
     /// No container of the pod runs any more.
     pub has_finished: bool,
-    /// Runs, and is not Ready.
+    /// The pod runs and is not Ready.
     pub is_unready: bool,
-    /// Tolerates the cordon and came after it: not waited for, never forced.
+    /// The pod was placed after the cordon, which it tolerates. The drain neither waits for the pod nor forces it.
     pub is_returned: bool,
     pub state: PodState,
     pub blocked: Blocked,
-    /// Failed requests in a row, up to the one under way.
+    /// Failed requests in a row before the request under way.
     pub failures: Option<Failures>,
-    /// Last observed deletion, by any request.
+    /// Last observed deletion, by any client.
     pub deletion: Option<Deletion>,
     pub history: PodHistory,
 }
@@ -55,16 +55,16 @@ pub struct Tracked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodState {
     Stays(Stays),
-    /// Still has to be requested to leave: at that time, once its tier has begun; without a time, when its blocker goes away.
+    /// The pod still has to be requested to leave: at `due`, once its tier has begun. Without `due`: when its blocker goes away.
     Waits {
         due: Option<Instant>,
     },
     Requested,
-    /// Terminating, and should stop by then.
+    /// The pod is terminating, and should stop by this time.
     Leaving {
         by: Instant,
     },
-    /// Was terminating, and is not waited for any longer.
+    /// The pod was terminating, and the drain no longer waits for its end.
     Unconfirmed(Unconfirmed),
     Gone {
         at: Instant,
@@ -74,9 +74,9 @@ pub enum PodState {
 /// Reason not to wait any longer for the end of a terminating pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unconfirmed {
-    /// The pod's node has stopped answering: the end will not be reported.
+    /// The node has stopped answering, so the pod's end will not be reported.
     Silent,
-    /// Should have stopped long ago on a node that answers.
+    /// The pod should have stopped long ago, and the node answers.
     Stuck,
 }
 
@@ -97,7 +97,7 @@ pub struct Failures {
 }
 
 impl Tracked {
-    /// A pod that was just observed. Its eviction is due.
+    /// New pod, whose eviction is due at `now`.
     pub fn new(name: PodName, tier: Tier, grace: Duration, now: Instant) -> Self {
         Self {
             name,
@@ -121,20 +121,20 @@ impl Tracked {
         matches!(self.state, PodState::Waits { .. })
     }
 
-    /// Returns `true` if the pod still has to leave, or is terminating.
+    /// Returns `true` if the drain waits for the pod: it still has to leave or is terminating, and is not a returned pod.
     pub fn has_to_leave(&self) -> bool {
         !self.is_returned
             && matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
     }
 
-    /// Time to leave: the pod's grace, and the reserve for its volumes. Volumes with multi-attach are not known yet: they are read
-    /// when the pod has gone.
+    /// Time that the pod needs to leave: its grace period, and the reserve for detaching its volumes. Volumes with multi-attach
+    /// need no reserve, but they are recognized only after the pod has gone.
     pub fn needs(&self, window: Window) -> Duration {
         let detaching = if self.claims.is_empty() { Duration::ZERO } else { window.detaching };
         self.grace.saturating_add(detaching)
     }
 
-    /// Time from which the pod is requested to leave beside pods of earlier tiers.
+    /// Time from which the pod is requested to leave although pods of earlier tiers remain.
     pub fn leaves_from(&self, window: Window) -> Option<Instant> {
         match self.tier {
             Tier::Ordinary => Some(window.start),
@@ -143,7 +143,7 @@ impl Tracked {
         }
     }
 
-    /// Returns `true` if the pod waits for its blocker, and not after a failure.
+    /// Returns `true` if the pod waits for its blocker to go away, and not for a retry after a failure.
     pub fn is_blocked(&self) -> bool {
         self.waits() && self.blocked.by().is_some() && self.failures.is_none()
     }
@@ -161,25 +161,28 @@ impl Tracked {
         self.blocked.by().and_then(Blocker::budget)
     }
 
-    /// Time and kind of the next request, without another event. Only a blocked pod with a running container is forced, and only
-    /// when respecting its blocker any longer would cost it its clean shutdown.
+    /// Time and method of the next request, if no other event comes first. A pod is forced only if it is blocked, has a running
+    /// container, and would otherwise lose its clean shutdown.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
         if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
             return self.annotation_ends(due, window).map(|at| (at, Method::Evict));
         }
-        // A refused deletion is followed by an eviction, which disrupts nothing if granted. A lost deletion is repeated.
+        // After a refused deletion comes an eviction, which violates no PDB if granted. A lost deletion is repeated.
         let is_forced = self.blocked.by().is_some() && !self.has_finished && !self.is_returned;
         let forced =
             window.forced_from(self.needs(window)).filter(|_| is_forced && !self.history.is_deletion_refused());
         match (forced, due) {
+            // An eviction is due before the forced deletion.
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
+            // The pod is deleted by force; after a failed deletion there is a pause.
             (Some(forced), due) => Some((forced.max(self.not_deleted_before(due)), Method::Delete)),
+            // Nothing allows force. Without a time, the pod waits for its blocker to go away.
             (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
 
-    /// End of the blockage: end of the annotation, or forced deletion.
+    /// Time at which the pod is no longer blocked: the annotation ends, or the pod is forced.
     pub fn blocked_until(&self, window: Window) -> Option<Instant> {
         match (self.blocked.by(), self.state) {
             (Some(Blocker::DoNotDisrupt(_)), PodState::Waits { due }) => self.annotation_ends(due, window),
@@ -187,19 +190,20 @@ impl Tracked {
         }
     }
 
-    /// End of the do-not-disrupt annotation: its own, but no later than a critical pod would be requested to leave.
+    /// Time from which the do-not-disrupt annotation is ignored: its own end, or the time for critical pods if that is earlier.
     fn annotation_ends(&self, own: Option<Instant>, window: Window) -> Option<Instant> {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// Earliest time of a deletion: after a pause since the last one, and not before the API server has time for it.
+    /// Earliest time of the forced deletion. If the last request was a deletion that failed: after a pause, and after the API
+    /// server's `Retry-After`.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }
     }
 
-    /// Timeout of a request that is sent now, if shorter than that of any call. An eviction after a refused deletion must not delay
-    /// the next deletion.
+    /// Timeout of a request that is sent now; `None`: the usual timeout of a call. After a refused deletion an eviction gets
+    /// little time, because it must not delay the next deletion.
     pub fn timeout(&self, method: Method, window: Window, now: Instant) -> Option<Duration> {
         match method {
             Method::Delete => None,
@@ -208,7 +212,7 @@ impl Tracked {
         }
     }
 
-    /// Grace of a request that is sent now. `None`: the pod is terminating, and not requested again.
+    /// Grace period of a request that is sent now. `None`: the pod is terminating, and needs no further request.
     pub fn grace_now(&self, window: Window, now: Instant) -> Option<Grace> {
         match self.deletion {
             Some(deletion) => window.shortened(deletion, now),
@@ -224,7 +228,7 @@ impl Tracked {
         self.state = PodState::Requested;
     }
 
-    /// Notes a blocker, and the time of the next eviction if the blocker stays.
+    /// Records a blocker, and the time of the next eviction in case the blocker stays.
     pub fn block(&mut self, by: Blocker, due: Option<Instant>) -> Option<Transition> {
         let is_new = self.blocked.last() != Some(&by);
         self.blocked = Blocked::By(by.clone());
@@ -233,14 +237,14 @@ impl Tracked {
         is_new.then(|| Transition::Blocked(self.name.clone(), by))
     }
 
-    /// Notes that the pod no longer waits: blocker and failures are over.
+    /// Sets the state, and ends the pod's blockage and its failures.
     pub fn settle(&mut self, state: PodState) {
         self.blocked.end();
         self.failures = None;
         self.state = state;
     }
 
-    /// Records a do-not-disrupt annotation until its end. Ignored once it has ended or the pod is terminating.
+    /// Records a do-not-disrupt annotation. No effect if the annotation has ended or the pod was requested to leave.
     pub fn not_to_be_disrupted(
         &mut self,
         by: DoNotDisrupt,
@@ -259,20 +263,21 @@ impl Tracked {
         self.release(|by| matches!(by, Blocker::DoNotDisrupt(_)), now);
     }
 
-    /// Records that the pod is left alone. A terminating pod is waited for.
+    /// Records that the drain leaves the pod alone. No effect on a terminating pod, for which the drain waits.
     pub fn stays(&mut self, why: Stays) {
         if matches!(self.state, PodState::Waits { .. } | PodState::Requested) {
             self.settle(PodState::Stays(why));
         }
     }
 
+    /// Records that the pod has lost its annotation `spillway/drain=skip`. Its eviction is due.
     pub fn not_to_be_skipped(&mut self, now: Instant) {
         if self.state == PodState::Stays(Stays::Skipped) {
             self.state = PodState::Waits { due: Some(now) };
         }
     }
 
-    /// Records the names of the budgets that cover the pod, if several block it.
+    /// Records the names of the budgets that cover the pod, if several budgets block it.
     pub fn covered_by(&mut self, covering: impl FnOnce(&Self) -> Vec<String>) -> Option<Transition> {
         let Some(Blocker::SeveralBudgets(before)) = self.blocked.by() else { return None };
         let names = covering(self);
@@ -284,21 +289,21 @@ impl Tracked {
         Some(Transition::Blocked(self.name.clone(), by))
     }
 
-    /// Records that the pod's containers have ended, so that no budget protects it.
+    /// Records that the pod's containers have ended, so that its eviction violates no PDB.
     pub fn finished(&mut self, now: Instant) {
         self.has_finished = true;
         self.release(|_| true, now);
     }
 
-    /// Records that the blocker has gone, if it matches.
+    /// Records that the blocker has gone away, if `is_released` returns `true` for it.
     pub fn release(&mut self, is_released: impl Fn(&Blocker) -> bool, now: Instant) {
         if self.is_blocked() && self.blocked.by().is_some_and(is_released) {
             self.settle(PodState::Waits { due: Some(now) });
         }
     }
 
-    /// Records a deletionTimestamp set by anyone. A waiting pod then counts as terminating, unless its grace is longer than its
-    /// instance has: then its eviction is due.
+    /// Records that the pod has a `deletionTimestamp`, set by any client. A waiting pod then counts as terminating. But if the
+    /// pod would outlast its instance, a request with a shorter grace period is due.
     pub fn terminating(&mut self, deletion: Deletion, given: Option<Duration>, window: Window, now: Instant) {
         self.deletion = Some(deletion);
         self.history.least_given = self.history.least_given.into_iter().chain(given).min();
@@ -309,7 +314,7 @@ impl Tracked {
             return;
         }
         match self.grace_now(window, now) {
-            // Another drain had more time for the pod, or a person gave it more.
+            // Another drain or a person gave the pod more time than the instance has.
             Some(_) => {
                 if self.failures.is_none() {
                     self.blocked.end();
@@ -326,7 +331,7 @@ impl Tracked {
         }
     }
 
-    /// Grace of the last request, or the pod's own.
+    /// Grace period of the last request; the pod's own if there was none.
     fn granted(&self) -> Duration {
         match self.history.last_request().map(|last| last.grace) {
             Some(Grace::Clamped(given)) => given,
@@ -334,20 +339,20 @@ impl Tracked {
         }
     }
 
-    /// The grace that the pod got, as far as is known, if shorter than its own.
+    /// Shortest grace period that the pod got, as far as is known, if shorter than its own.
     pub fn shortened_grace(&self) -> Option<Duration> {
-        // A refused request gave no grace.
+        // A request that was refused gave the pod no grace period.
         let ours = self.history.may_be_accepted().then(|| self.granted());
         self.history.least_given.into_iter().chain(ours).min().filter(|given| *given < self.grace)
     }
 
-    /// Returns `true` if another request gave the pod less than this drain did.
+    /// Returns `true` if another client's request gave the pod a shorter grace period than this drain's request.
     fn is_shortened_by_another(&self) -> bool {
         self.history.last_request().is_some() && self.history.least_given.is_some_and(|seen| seen < self.granted())
     }
 
-    /// Records that the pod's object is removed while its containers may run: they get their grace from now on. They may outlast the
-    /// window, unobserved.
+    /// Records that the garbage collector removes the pod's object while its containers may still run. The pod counts as
+    /// terminating until the end of its grace period or of the window.
     pub fn collected(&mut self, window: Window, now: Instant) {
         let by = match self.state {
             PodState::Waits { .. } | PodState::Requested => later(now, self.granted()),
@@ -357,7 +362,7 @@ impl Tracked {
         self.settle(PodState::Leaving { by: by.min(window.end - window.margin) });
     }
 
-    /// Records that the pod's node answers: without a deletion the pod still has to leave.
+    /// Records that the node of a collected pod answers. If no deletion was requested, the pod still has to leave.
     pub fn not_collected(&mut self, now: Instant) {
         let is_leaving = matches!(self.state, PodState::Leaving { .. });
         if is_leaving && self.deletion.is_none() && self.history.accepted_at.is_none() {
@@ -377,7 +382,7 @@ impl Tracked {
     }
 }
 
-/// Adds a grace period, which may be longer than a clock can count.
+/// Adds a grace period to `now`. A longer period than a year would overflow the clock.
 fn later(now: Instant, by: Duration) -> Instant {
     const YEAR: Duration = Duration::from_hours(365 * 24);
     now + by.min(YEAR)

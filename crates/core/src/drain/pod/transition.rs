@@ -6,19 +6,19 @@ use crate::drain::plan::PodName;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transition {
-    /// The pod's eviction was granted, or its deletion without a blocker.
+    /// The pod was evicted, or deleted while nothing blocked it.
     Evicted(PodName),
     /// The pod was deleted despite its blocker.
     Forced(PodName, Blocker),
     Gone(PodName),
-    /// The pod tolerates the cordon, and came after it.
+    /// The pod was placed after the cordon, which it tolerates.
     Returned(PodName),
-    /// The pod was terminating, and is not waited for any longer.
+    /// The pod was terminating, and the drain no longer waits for its end.
     Unconfirmed(PodName, Unconfirmed),
-    /// A blocker of the pod, logged once for each pod and blocker.
+    /// The pod is blocked. Logged once for each pod and blocker.
     Blocked(PodName, Blocker),
-    /// The pod's eviction failed; logged again only if the message changes.
+    /// A request to the pod failed. Logged again only if the message changes.
     Failed(PodName, String),
-    /// A right is missing; logged once, not for each pod.
+    /// A right is missing. Logged once, not for each pod.
     Forbidden(String),
 }
