@@ -1,11 +1,13 @@
 //! Wall-clock time that stands still when a test stops Tokio's clock.
 //!
-//! Notices have wall-clock times, waits use Tokio's clock. One reading of each at the start of an invocation ties them together.
+//! Notices have wall-clock times, and waits use Tokio's clock. Each invocation reads both clocks once, at its start, to convert
+//! between them.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Tie between wall-clock time and Tokio's clock, made once for each invocation: after a freeze the monotonic clock is behind.
+/// Conversion between wall-clock time and Tokio's clock. Each invocation makes a new one, because Lambda's freeze stops the
+/// monotonic clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     wall: Timestamp,
@@ -17,7 +19,7 @@ impl Clock {
         Self::starting_at(Timestamp::now())
     }
 
-    /// Ties Tokio's clock to a given wall-clock time.
+    /// Clock whose wall-clock time is now `wall`.
     pub fn starting_at(wall: Timestamp) -> Self {
         Self { wall, instant: Instant::now() }
     }

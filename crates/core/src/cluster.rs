@@ -10,7 +10,8 @@ impl ClusterName {
         Self(name.into())
     }
 
-    /// Returns `true` if an EKS cluster may have the name (EKS API reference, `CreateCluster`). Other systems write the same tags.
+    /// Returns `true` if an EKS cluster may have the name (EKS API reference, `CreateCluster`). Other systems write other names
+    /// into the same tags.
     #[must_use]
     pub fn is_possible(name: &str) -> bool {
         let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// Least `HeartbeatTimeout` of Auto Scaling, assumed while the hook's own cannot be read.
+/// Minimum `HeartbeatTimeout` of Auto Scaling, assumed while the hook's own cannot be read.
 const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Auto Scaling waits in all for "48 hours or 100 times the heartbeat timeout, whichever is smaller"
-/// (Amazon EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks").
+/// Maximum wait of Auto Scaling for a hook: "48 hours or 100 times the heartbeat timeout, whichever is smaller" (Amazon EC2 Auto
+/// Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks").
 pub const LONGEST: Duration = Duration::from_hours(48);
 const MOST_TIMEOUTS: u32 = 100;
 /// Time before the timeout at which the action is completed, so that the answer reaches Auto Scaling in time.
@@ -13,9 +13,9 @@ const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookTimeouts {
-    /// Longest time between two heartbeats: `HeartbeatTimeout`.
+    /// Maximum time between two heartbeats: `HeartbeatTimeout`.
     pub timeout: Duration,
-    /// Longest time with any number of heartbeats: `GlobalTimeout`.
+    /// Maximum wait, with any number of heartbeats: `GlobalTimeout`.
     pub total: Duration,
 }
 
@@ -28,17 +28,17 @@ impl HookTimeouts {
         Self { timeout, total }
     }
 
-    /// Timeouts of a hook that Auto Scaling does not describe. Auto Scaling reports when such a hook is over.
+    /// Timeouts of a hook that Auto Scaling does not describe: the shortest heartbeat timeout and the longest wait.
     pub fn unknown() -> Self {
         Self { timeout: LEAST_TIMEOUT, total: LONGEST }
     }
 
-    /// Longest time from the notice to an answer that Auto Scaling accepts.
+    /// Maximum time from the notice to a completion that Auto Scaling accepts.
     pub fn longest_wait_for_answer(self) -> Duration {
         self.total.saturating_sub(FOR_THE_ANSWER)
     }
 
-    /// Half of the timeout, so that a single late heartbeat does no harm.
+    /// Time between two heartbeats: half of the timeout, so that a single late heartbeat does no harm.
     pub fn heartbeat_interval(self) -> Duration {
         self.timeout / 2
     }

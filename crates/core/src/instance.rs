@@ -1,4 +1,4 @@
-//! Instance: its cluster, its state and its owner, by EC2's description. Pure.
+//! Instance: its cluster, its state and its owner, from EC2's description. Pure.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct Instance {
     pub id: InstanceId,
     /// The availability zone, which stands in the node's provider id.
     pub zone: String,
-    /// Private DNS name: the first guess at the node's name. EC2 removes it from an instance that has ended.
+    /// Private DNS name, which usually is the node's name. EC2 removes the DNS name of an ended instance.
     pub private_dns_name: Option<String>,
     pub state: InstanceState,
     pub type_name: Option<String>,
@@ -36,12 +36,14 @@ impl Instance {
         format!("aws:///{}/{}", self.zone, self.id)
     }
 
-    /// Returns `true` if the provider id names the instance. The cloud provider also accepts one without the zone, and the bare id.
+    /// Returns `true` if the provider id names the instance. The cloud provider also accepts a provider id without the zone, and
+    /// the bare instance id.
     pub fn is_named_by(&self, provider_id: &str) -> bool {
         provider_id.rsplit('/').next() == Some(self.id.as_str())
     }
 
-    /// Instance by its node. Its tags are unknown, so the node's labels name the owner. `None`: the node is of another instance.
+    /// Instance as its node describes it. Its tags are unknown, so the node's labels name the owner. `None`: the node belongs to
+    /// another instance.
     pub fn of_node(id: &InstanceId, name: &str, provider_id: &str) -> Option<Self> {
         let (zone, last) = provider_id.strip_prefix("aws:///")?.split_once('/')?;
         (last == id.as_str()).then(|| Self {
@@ -63,9 +65,9 @@ impl Instance {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Membership {
     In(ClusterName),
-    /// No cluster: not a node of EKS.
+    /// No cluster: the instance is not a node of EKS.
     NoCluster,
-    /// Several clusters: draining a node of either could be wrong.
+    /// Several clusters, so a drain in any of them could be wrong.
     Several(Vec<String>),
 }
 
@@ -125,13 +127,13 @@ impl ManagedBy {
 pub const OWNER_TAGS: [&str; 4] = [
     "karpenter.k8s.aws/ec2nodeclass",
     "karpenter.sh/nodeclaim",
-    // Karpenter sets this tag too; without the two above it is Auto Mode's.
+    // Karpenter sets this tag too. Without the two tags above, the tag is Auto Mode's.
     "eks:eks-cluster-name",
     "karpenter.sh/nodepool",
 ];
 
-/// Reads the node's owner from an instance's tags. Karpenter and Auto Mode have no Auto Scaling groups, and only AWS can write a
-/// group's tag, so the tags of these two are not trusted on an instance of a group.
+/// Reads the node's owner from an instance's tags. Only AWS can write an Auto Scaling group's tag, and Karpenter and Auto Mode
+/// have no groups. So their tags are not trusted on an instance of a group.
 pub fn managed_by(tags: &BTreeMap<String, String>) -> ManagedBy {
     if tags.contains_key("eks:nodegroup-name") {
         return ManagedBy::ManagedNodeGroup;
@@ -153,7 +155,7 @@ pub fn untrusted_owner_tag(tags: &BTreeMap<String, String>) -> Option<String> {
     ))
 }
 
-/// Owner that the tags name, Karpenter or Auto Mode, and the tag.
+/// Owner that the tags name, Karpenter or Auto Mode, and the tag that names it.
 fn owner_tag(tags: &BTreeMap<String, String>) -> Option<(ManagedBy, &'static str)> {
     let tag = OWNER_TAGS.into_iter().find(|tag| tags.contains_key(*tag))?;
     Some((if tag.starts_with("eks:") { ManagedBy::AutoMode } else { ManagedBy::Karpenter }, tag))

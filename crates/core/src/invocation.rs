@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 
-/// Reserve before Lambda ends the invocation, for completing a hook or handing on.
+/// Reserve before Lambda ends the invocation, for completing a hook or starting a continuation.
 const DRAIN_RESERVE: SignedDuration = SignedDuration::from_secs(5);
-/// Reserve for handing on after an unsuccessful completion.
+/// Reserve for starting a continuation after the hook could not be completed.
 const HOOK_RESERVE: SignedDuration = SignedDuration::from_millis(2_500);
 /// Reserve for the receipt.
 const RECEIPT_RESERVE: SignedDuration = SignedDuration::from_millis(500);
-/// Reserve for the function's answer.
+/// Reserve for the function's answer to Lambda.
 const ANSWER_RESERVE: SignedDuration = SignedDuration::from_millis(100);
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// An invocation of the function that begins now and that Lambda ends at `deadline_ms` after the Unix epoch.
+    /// Invocation that begins now and that Lambda ends at `deadline_ms` after the Unix epoch.
     pub fn begin(request_id: &str, function: &str, deadline_ms: u64) -> Self {
         let end = i64::try_from(deadline_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let (home, function) = (Home::of_function(function), function.to_owned());
@@ -54,7 +54,7 @@ impl Invocation {
         self.before_the_end(ANSWER_RESERVE)
     }
 
-    /// Returns `true` if the limit is after this invocation's drain.
+    /// Returns `true` if this invocation's drain ends before `limit`.
     pub fn is_over_before(&self, limit: Timestamp) -> bool {
         self.clock.instant(limit) > self.drains_until()
     }

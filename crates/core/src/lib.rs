@@ -1,4 +1,4 @@
-//! Decisions of the drain: pure rules over plain data. No client, no SDK, no socket; of Tokio only the instant.
+//! Decisions about notices, nodes and pods: pure rules over plain data. No client, no SDK, no socket; of Tokio only `Instant`.
 //!
 //! The drain's library (`crates/drainer`) calls AWS and the cluster, and acts. Both sides use the same names: `drain/evict.rs`
 //! there sends an eviction, `drain/answer.rs` here interprets the answer.

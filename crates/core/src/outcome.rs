@@ -26,19 +26,20 @@ pub enum Outcome {
     },
     /// Karpenter drains the node, or has begun before.
     HandedOver(HandedOver),
-    /// The node of a launched instance is Ready, seconds after the notice; with the result of its uncordon, if it was out of use.
+    /// The node of a launched instance is Ready, `after_s` seconds after the notice. `uncordoned`: result of its uncordon, if the
+    /// node was drained before.
     Ready {
         node: String,
         after_s: i64,
         uncordoned: Option<UncordonOutcome>,
     },
     Uncordon(UncordonOutcome),
-    /// The scheduled drain is called off; with the result of the node's uncordon.
+    /// The scheduled drain is called off. `node`: result of the node's uncordon.
     CalledOff {
         instance: InstanceId,
         node: UncordonOutcome,
     },
-    /// The drain begins later, or waits for others: a schedule returns the notice.
+    /// The drain begins later, or waits for other drains. A schedule delivers the notice again.
     Postponed {
         instance: InstanceId,
         starts: Option<Timestamp>,
@@ -51,7 +52,8 @@ pub enum Outcome {
         instances: usize,
         left_out: usize,
     },
-    /// Number of scheduled maintenance events of our nodes in EC2; the instances without a schedule, which get an invocation each.
+    /// The maintenance lookup is done. `named`: number of EC2's scheduled events for our nodes. `missing`: instances without a
+    /// schedule, each of which gets an invocation.
     MaintenanceLookedUp {
         named: usize,
         missing: Vec<String>,
@@ -64,13 +66,13 @@ pub enum Outcome {
     Continued {
         unfinished: String,
     },
-    /// The instance is not a node of ours, and its hook was answered.
+    /// The instance is not a node of a handled cluster, and its hook was completed.
     NotANode {
         reason: Reason,
     },
     /// Dry run: the action that was not done.
     WouldHave(String),
-    /// Disabled by the settings, without looking at the hook.
+    /// The settings disable the notice. Its hook is left to others, and was not read.
     LeftToOthers(Reason),
     Ignored(Reason),
 }
@@ -111,7 +113,7 @@ impl Outcome {
         }
     }
 
-    /// Returns `true` if no metric counts the outcome: the instance is in no cluster of ours, or there was no notice.
+    /// Returns `true` if no metric counts the outcome: the instance is in no handled cluster, or there was no notice.
     pub fn is_uncounted(&self) -> bool {
         match self {
             Self::MaintenanceLookedUp { .. } => true,
@@ -120,7 +122,7 @@ impl Outcome {
         }
     }
 
-    /// The sentence; for an ignored notice with the state of its hook.
+    /// Sentence for the receipt. If the notice is ignored, the sentence includes the state of its hook.
     pub fn reason(&self, hook: Option<&HookRecord>) -> String {
         match (self, hook) {
             (Self::NotANode { .. }, Some(hook)) => format!("{self}; {hook}"),

@@ -1,8 +1,8 @@
-//! Replacement of an instance by its Auto Scaling group at the notice, and not after the interruption. Pure.
+//! Request to an Auto Scaling group to replace an instance at the notice, before AWS takes the instance. Pure.
 //!
-//! The group terminates the instance without decrementing its desired capacity. A terminate hook of ours holds the instance
-//! while the group launches another one, and the hook's notice joins the drain. The request is made if [`takes_part`],
-//! [`before_calls`], [`of_group`] and [`confirmed`] agree.
+//! The group terminates the instance without decrementing its desired capacity, and launches another instance. Meanwhile a
+//! terminate hook of Spillway holds the first instance, and the hook's notice joins the drain. The request is made if
+//! [`takes_part`], [`before_calls`], [`of_group`] and [`confirmed`] agree.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use spillway_settings::{GroupTag, NoticeFamily, Policy, Settings};
 use crate::instance::{Instance, ManagedBy};
 use crate::node::claimant::{Claim, ClaimResult};
 
-/// The tag of groups that take part, propagated to their instances.
+/// Tag of the groups that take part. Groups propagate the tag to their instances.
 pub const TAG: (&str, &str) = ("spillway:replace", "true");
-/// Statuses of a spot request whose instance EC2 takes back (EC2 user guide, "Spot request status"). EC2 sets the last two at once
-/// when it needs the capacity, while the instance still runs for two minutes.
+/// Statuses of a spot request whose instance EC2 takes back (EC2 user guide, "Spot request status"). EC2 sets the last two at
+/// once if it needs the capacity, while the instance still runs for two minutes.
 const INTERRUPTED: [&str; 3] =
     ["marked-for-termination", "instance-terminated-by-price", "instance-terminated-no-capacity"];
-/// Codes of scheduled events after which the instance does not run. A reboot is left alone.
+/// Codes of scheduled events that stop the instance or end it. A reboot needs no replacement.
 const ENDS: [&str; 2] = ["instance-retirement", "instance-stop"];
-/// Longest time between the notice and the change of the spot request's status.
+/// Maximum time between the notice and the change of the spot request's status.
 const APART: SignedDuration = SignedDuration::from_mins(5);
-/// Processes of a group that a replacement needs.
+/// Scaling processes of a group that a replacement needs.
 const PROCESSES: [&str; 2] = ["Launch", "Terminate"];
-/// Replacements of a small group in an hour.
+/// Minimum of the hourly limit of replacements, for small groups.
 const LEAST_LIMIT: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Replacement {
 }
 
 impl Replacement {
-    /// The text of the receipt. Times count from the notice.
+    /// Text for the receipt. Times count from the notice.
     pub fn text(&self, notice: Timestamp) -> String {
         match self {
             Self::Requested(at) => format!("requested at {:.1} s", at.duration_since(notice).as_secs_f64()),
@@ -94,7 +94,7 @@ pub struct GroupState {
     pub suspended: Vec<String>,
     pub rebalances: bool,
     pub desired: usize,
-    /// Instances that a request without decrement took out in the last hour.
+    /// Number of instances that were replaced in the last hour, by requests without a decrement.
     pub replaced: usize,
 }
 
@@ -109,12 +109,12 @@ pub enum Confirmation {
     ScheduledEvents(Vec<String>),
 }
 
-/// Returns `true` if the tags of an instance or a group have the tag of groups that take part.
+/// Returns `true` if an instance or a group has [`TAG`].
 pub fn is_tagged(tags: &BTreeMap<String, String>) -> bool {
     tags.get(TAG.0).is_some_and(|value| value == TAG.1)
 }
 
-/// Returns `true` if such a notice may replace the instance. The tag of the instance costs no call.
+/// Returns `true` if the settings allow a replacement for the notice and the instance has [`TAG`].
 pub fn takes_part(notice: &Notice, instance: &Instance, settings: &Settings) -> bool {
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     let is_named = match notice.kind {
@@ -125,7 +125,7 @@ pub fn takes_part(notice: &Notice, instance: &Instance, settings: &Settings) -> 
     is_named && is_tagged(&instance.tags)
 }
 
-/// Checks what is known without a call: the settings, the claim and the owner of the node.
+/// Checks that need no call: the settings, the claim and the owner of the node.
 pub fn before_calls(
     notice: &Notice,
     instance: &Instance,
@@ -145,7 +145,8 @@ pub fn before_calls(
     refusals.into_iter().find(|(is_refused, _)| *is_refused).map_or(Ok(()), |(_, reason)| Err(reason))
 }
 
-/// Returns `true` if this delivery of the event holds the node: of several deliveries and notices one does.
+/// Returns `true` if this delivery of the event holds the claim. Several notices and deliveries may exist, but only one holds the
+/// claim.
 fn is_held(claim: &Claim, event: &str) -> bool {
     match &claim.how {
         ClaimResult::First | ClaimResult::CordonedByOthers | ClaimResult::Again => true,
@@ -168,7 +169,7 @@ pub fn of_group(group: &GroupState, settings: &Settings) -> Result<(), NotReques
     }
 }
 
-/// Properties of the group that refuse every replacement.
+/// Properties of the group that prevent every replacement.
 pub fn obstacles(group: &GroupState, settings: &Settings) -> Vec<NotRequested> {
     let lacks = |tag: &&GroupTag| !tag.is_in(&group.tags);
     let suspended: Vec<_> =
@@ -186,7 +187,7 @@ pub fn obstacles(group: &GroupState, settings: &Settings) -> Vec<NotRequested> {
     .collect()
 }
 
-/// Most replacements of a group in an hour.
+/// Maximum number of replacements of a group in an hour.
 pub fn limit(desired: usize) -> usize {
     LEAST_LIMIT.max(desired / 2)
 }
@@ -206,8 +207,8 @@ pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotR
     }
 }
 
-/// Deadline that the notice of a terminate hook takes from the spot claim that it has joined. `None`: the hook's own deadline
-/// holds, as after the deadline of the claim.
+/// Deadline of a terminate hook's notice that has joined the claim of a spot notice: that of the claim. `None`: the hook's own
+/// deadline holds, for example because that of the claim has passed.
 pub fn deadline_of_claim(
     notice: &Notice,
     instance: &Instance,

@@ -12,29 +12,31 @@ use crate::drain::volumes::VOLUME_WAIT;
 use crate::hook_timeouts::HookTimeouts;
 use crate::invocation::Invocation;
 
-/// Most invocations of one notice. The longest drain, 48 hours in invocations of 15 minutes, takes 193 (a test counts them).
-/// The bound ends a notice whose times are calculated wrong.
+/// Maximum number of invocations of one notice. The longest drain, 48 hours in invocations of 15 minutes, takes 193 (a test
+/// counts them). The limit ends a notice whose times are calculated wrong.
 pub const MOST_INVOCATIONS: usize = 200;
 
-/// Longest wait for a node that comes back: its machine boots, and its kubelet starts, in two or three minutes.
+/// Maximum wait for a node that comes back. Its machine boots, and its kubelet starts, in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
-/// Longest drain of an instance that is going at an unknown time: a stop or shutdown, a passed deadline, maintenance that has
-/// begun. An instance that stops has stopped long before, and its node reports it.
+/// Maximum time of a drain if the instance is going at an unknown time: a stop or shutdown, a passed deadline, maintenance that
+/// has begun. An instance that stops has stopped long before, and its node reports it.
 pub const GONE_WITHIN: Duration = Duration::from_mins(10);
-/// Longest wait until the control plane marks a node whose kubelet is gone as not Ready (50 s by default).
+/// Maximum wait until the control plane marks a node whose kubelet is gone as not Ready (50 s by default).
 const SILENT_WITHIN: Duration = Duration::from_secs(90);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// Latest end of the drain.
     pub drain: Timestamp,
-    /// End of retries. A hook waits longer for its answer than the setting lets the drain take.
+    /// Latest time of a retry. Auto Scaling waits longer for a hook's completion than the setting allows the drain to take.
     retry: Timestamp,
-    /// Longest time for which our hook is held until volumes are detached.
+    /// Maximum time for which Spillway's hook is held until volumes are detached.
     pub detaching: Duration,
 }
 
 impl Limits {
-    /// Limits by the instance's own time; for a hook, by Auto Scaling's timeouts and the setting.
+    /// Limits of a notice. If a hook of Spillway holds the instance, they come from the hook's timeouts and the setting, else
+    /// from the notice's deadline and kind.
     pub fn of(notice: &Notice, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
         let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (notice.deadline, waits) {
@@ -67,7 +69,8 @@ impl Limits {
     pub fn may_continue_after(&self, invocation: &Invocation, unfinished: Unfinished, history: &History) -> bool {
         let limit = match unfinished {
             Unfinished::Call if invocation.is_over() => self.retry,
-            // A call that failed in mid-invocation failed because the drain's time was up: the next one would fail at once.
+            // A call that failed before the end of the invocation failed because the drain's time was up. Another attempt would
+            // fail at once.
             Unfinished::Node | Unfinished::Call => self.drain,
         };
         invocation.is_over_before(limit) && history.earlier.len() + 1 < MOST_INVOCATIONS
@@ -78,6 +81,7 @@ impl Limits {
 pub enum Unfinished {
     /// Pods are left on the node, or the node is not Ready.
     Node,
+    /// A call has failed.
     Call,
 }
 

@@ -1,3 +1,3 @@
-//! Going on in a later invocation: until when.
+//! Continuation of a notice in later invocations.
 
 pub mod limits;

@@ -1,4 +1,4 @@
-//! Age of EC2's description of an instance, compared with its notice. Pure.
+//! Age of EC2's description of an instance, compared with the age of a notice. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::{Deadline, Kind, Notice};
@@ -7,14 +7,14 @@ use spillway_settings::Settings;
 use super::Reason;
 use crate::instance::{Instance, InstanceState};
 
-/// Delay of EC2's eventual consistency: a minute after a notice, `DescribeInstances` is up to date.
+/// Time from a notice until `DescribeInstances` is up to date, despite EC2's eventual consistency.
 const CAUGHT_UP_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
-/// Longest time from the deadline until EC2 takes the instance: a few minutes.
+/// Maximum time from the deadline until EC2 takes the instance. EC2 usually needs a few minutes.
 const GONE_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
-/// Returns `true` if EC2's answer contradicts the notice and may be older: descriptions are "eventually consistent" (EC2 developer
-/// guide). Returns `false` if the decision does not depend on the answer.
+/// Returns `true` if EC2's answer contradicts the notice and may be older: descriptions are "eventually consistent" (EC2
+/// developer guide). Returns `false` if the decision does not depend on the answer.
 pub fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) -> bool {
     match (kind, described.map(|instance| instance.state)) {
         (Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool, None) => true,
@@ -31,8 +31,8 @@ pub(super) fn is_fresh(notice: &Notice, now: Timestamp) -> bool {
     now.duration_since(notice.time) <= CAUGHT_UP_AFTER
 }
 
-/// Reason to ignore a notice about a past state of its instance. Delivered or retried late, it finds the instance running again:
-/// stopping and starting may take less than the minutes after which Lambda retries.
+/// Reason to ignore a notice if its instance runs again. A notice may come minutes late, because Lambda retries. Stopping and
+/// starting may take less time.
 pub(super) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
     if instance.state != InstanceState::Up {
         return None;

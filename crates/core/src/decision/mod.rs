@@ -37,7 +37,9 @@ pub enum Decision {
     AwaitReady,
     /// Complete the launch hook at once, without waiting for a node.
     Complete,
+    /// Uncordon the node.
     Undo,
+    /// Declare the node out of service.
     OutOfService,
     /// Delete the node's `NodeClaim`, so that Karpenter drains it.
     NodeClaim,
@@ -87,7 +89,7 @@ pub fn foreign_hook(hook: &str, settings: &Settings) -> Option<Reason> {
     (!settings.hooks.iter().any(|ours| ours == hook)).then(|| Reason::NotOurHook(hook.to_owned()))
 }
 
-/// The hook that is ours to complete.
+/// The notice's hook, if the settings let Spillway complete it.
 pub fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook> {
     let launch_is_left = is_launch(notice.kind) && settings.launch.is_none();
     let is_left = |hook: &&Hook| launch_is_left || foreign_hook(&hook.name, settings).is_some();
@@ -127,9 +129,9 @@ pub fn cluster_of(instance: &Instance, settings: &Settings) -> ClusterOwnership 
     }
 }
 
-/// Decision of the table, except:
-/// * a notice about a past state is ignored;
-/// * a node whose launch hook is not ours is only uncordoned;
+/// Decides about a notice by the table, with these exceptions:
+/// * a notice whose instance runs again is ignored;
+/// * if Spillway may not complete the launch hook, the node is only uncordoned;
 /// * planned maintenance is postponed, but not in a dry run, which shows the later action.
 pub fn decide(
     notice: &Notice,
@@ -164,7 +166,7 @@ pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
         },
         ManagedBy::Karpenter => match (settings.karpenter, decision) {
             (KarpenterNodes::NodeClaim, Decision::Drain) if !is_of_group(kind) => Decision::NodeClaim,
-            // The schedule is deleted; Karpenter's nodes have no marks of ours.
+            // Only the schedule is deleted, because Karpenter's nodes have no marks of Spillway's.
             (KarpenterNodes::NodeClaim, Decision::Undo) if kind == Kind::MaintenanceOver => Decision::Undo,
             (_, _) if is_of_group(kind) => exempt(Exemption::NoGroup),
             (_, _) => exempt(Exemption::DrainsItself),

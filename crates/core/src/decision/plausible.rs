@@ -1,6 +1,6 @@
 //! Plausibility of a notice: its time, its deadline, its hook's group. Pure.
 //!
-//! AWS' own notices pass. Any other was forged or replayed by a principal that may invoke the function.
+//! Every notice of AWS passes. Any other notice was forged or replayed by a principal that may invoke the function.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::{Deadline, Kind, Notice};
@@ -8,23 +8,24 @@ use spillway_notice::{Deadline, Kind, Notice};
 use super::Reason;
 use crate::instance::Instance;
 
-/// Largest difference of clocks: AWS refuses calls that are five minutes off (Signature Version 4).
+/// Maximum difference of clocks. AWS refuses calls that are five minutes off (Signature Version 4).
 const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(5);
-/// Longest delay of a notice in EventBridge (an hour at most, by the template's rules) and in Lambda's queue (an hour).
+/// Maximum delay of a notice: an hour in EventBridge (by the template's rules) and an hour in Lambda's queue.
 const QUEUED: SignedDuration = SignedDuration::from_hours(2);
-/// Longest wait of a lifecycle hook.
+/// Maximum wait of a lifecycle hook.
 const HOOK_WAITS: SignedDuration = SignedDuration::from_hours(48);
-/// Longest announcement of maintenance: weeks, and its start moves by weeks.
+/// Maximum time from a notice to the start of its maintenance. AWS announces maintenance weeks ahead, and moves its start by
+/// weeks.
 const ANNOUNCED: SignedDuration = SignedDuration::from_hours(366 * 24);
 
-/// Reason to ignore a notice that AWS cannot have sent with these times. Continuations were checked by their first invocation.
+/// Reason to ignore a notice that AWS cannot have sent with these times. Only the first invocation of a notice is checked.
 pub fn implausible(kind: Kind, time: Timestamp, deadline: Deadline, now: Timestamp) -> Option<Reason> {
     let age = now.duration_since(time);
     if age < -CLOCKS_APART {
         return Some(Reason::FromTheFuture(time));
     }
     let (oldest, ahead) = match kind {
-        // A schedule returns the notice weeks later.
+        // A schedule may deliver the notice again weeks later.
         Kind::Maintenance | Kind::MaintenanceOver => (SignedDuration::MAX, ANNOUNCED),
         Kind::Terminate
         | Kind::ReturnToWarmPool

@@ -87,7 +87,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns `true` if the instance is in no cluster of ours, or if the notice is ignored for any cluster.
+    /// Returns `true` if the instance is in no handled cluster, or if the notice is ignored for any cluster.
     pub fn is_not_ours(&self) -> bool {
         matches!(
             self,
@@ -109,7 +109,7 @@ impl Reason {
 pub enum Exemption {
     DrainsItself,
     SwitchedOff,
-    /// The owner has no Auto Scaling group, so the hook is not ours.
+    /// The owner has no Auto Scaling group, so the hook is not Spillway's.
     NoGroup,
     NoInstance,
 }

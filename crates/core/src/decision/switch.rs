@@ -7,7 +7,9 @@ use spillway_settings::{NoticeFamily, Policy, Settings};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {
+    /// The settings `DrainOn` and `CordonOn`, which list the family.
     Lists(NoticeFamily),
+    /// The setting `Launch`.
     Launch,
 }
 
@@ -52,7 +54,7 @@ pub fn switch_of(kind: Kind, settings: &Settings) -> Switch {
             Switch::Lists(NoticeFamily::StateChange)
         }
         Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume => Switch::Lists(NoticeFamily::Terminate),
-        // A node that was drained for its hook is uncordoned even if launch hooks are off, and the other way round.
+        // A node that was drained for a terminate hook is uncordoned even if launch hooks are off, and the other way round.
         kind if kind.comes_back() && settings.policy(NoticeFamily::Terminate) != Policy::Ignore => {
             Switch::Lists(NoticeFamily::Terminate)
         }

@@ -7,30 +7,31 @@ use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, Kind, Notice};
 use spillway_settings::Settings;
 
-/// Time for which a rebalance recommendation drains or cordons a node.
+/// Maximum time of a drain for a rebalance recommendation, and about the time until its undo check.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
-/// Time after the window by which a drain for a rebalance recommendation has ended, a late one too (`LEAST_WINDOW`).
+/// Time from the end of `REBALANCE_WINDOW` to the undo check. Even a late drain, which has `LEAST_WINDOW`, has ended by then.
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
-/// Time before the start of maintenance in which no drain waits for its turn, beside the grace of its pods: budgets let pods go,
-/// volumes are detached, and EventBridge Scheduler may be a minute late.
+/// Reserve before the start of maintenance, beside the grace periods of the pods. No drain waits for its turn in this time: PDBs
+/// release pods, volumes are detached, and EventBridge Scheduler may be a minute late.
 const RESERVE: SignedDuration = SignedDuration::from_mins(10);
 /// Pause between two attempts of a planned drain to begin.
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
 /// Pause between two undo checks of a node.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
-/// Most undo checks of a node: one day. EC2's windows for a reboot last hours.
+/// Maximum number of undo checks of a node: one day. EC2's windows for a reboot last hours.
 const MOST_CHECKS: u32 = 144;
-/// Most checks of an unreachable cluster after an instance has started: one hour. An updated control plane is away for minutes.
+/// Maximum number of checks of an unreachable cluster after an instance has started: one hour. The update of a control plane
+/// takes minutes.
 const MOST_TRIES: u32 = 6;
 
-/// Start of the work: at once, except for maintenance that is announced weeks ahead.
+/// Time at which the work on the notice begins: at once, except for maintenance that is announced weeks ahead.
 pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
     let Some(starts) = planned_start(notice) else { return Timestamp::MIN };
     let lead = SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX);
     starts.saturating_sub(lead).unwrap_or(Timestamp::MIN)
 }
 
-/// Planned start of maintenance. `None` once the start has passed.
+/// Planned start of maintenance. `None`: the start has passed, or the notice is about something else.
 pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     match (notice.kind, notice.deadline) {
         (Kind::Maintenance, Deadline::Hard(starts)) => Some(starts),
@@ -38,21 +39,21 @@ pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     }
 }
 
-/// Latest start of a planned drain whose pods have that grace period at most. A pod that a PDB blocks is forced after half of the
-/// window at the earliest, so twice its grace leaves it all of it.
+/// Latest start of a planned drain whose pods have at most `longest_grace`. A pod that a PDB blocks is forced after half of the
+/// window at the earliest. So a window of twice the grace period leaves the pod its whole grace period.
 pub fn pace_ends(starts: Timestamp, longest_grace: Duration) -> Timestamp {
     let grace = SignedDuration::try_from(longest_grace).unwrap_or(SignedDuration::MAX);
     let time = grace.checked_mul(2).and_then(|time| time.checked_add(RESERVE)).unwrap_or(SignedDuration::MAX);
     starts.saturating_sub(time).unwrap_or(Timestamp::MIN)
 }
 
-/// Next attempt of a planned drain to begin: in some minutes, but before its pace ends.
+/// Next attempt of a planned drain to begin: in some minutes, but not after `pace_ends`.
 pub fn next_turn(pace_ends: Timestamp, now: Timestamp) -> Timestamp {
     now.saturating_add(TURN_AFTER).unwrap_or(Timestamp::MAX).min(pace_ends)
 }
 
-/// First undo check of a node that was drained for such a notice.
-/// `None`: the instance goes, or another notice reports its return.
+/// Time of the first undo check of a node that was drained for the notice. `None`: the instance goes, or another notice reports
+/// its return.
 pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
     let soon = next_look(now);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
@@ -74,12 +75,13 @@ pub fn next_check(kind: Kind, check: &UndoCheck, now: Timestamp) -> Option<Times
     again.then(|| next_look(now))
 }
 
-/// Next check of a node that is not back, or that a late notice may have claimed since.
+/// Time of the next check, for a node that is not back or that a late notice may still claim.
 pub fn next_look(now: Timestamp) -> Timestamp {
     now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns `true` if a node has usually been claimed for the notice. An instance that starts has usually not been claimed.
+/// Returns `true` if a node usually has a claim when a notice of this kind is checked. A node whose instance has just started
+/// usually has none.
 pub fn expects_claim(kind: Kind) -> bool {
     matches!(kind, Kind::Rebalance | Kind::Maintenance | Kind::MaintenanceOver | Kind::ReplaceRootVolume)
 }

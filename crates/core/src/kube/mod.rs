@@ -1,4 +1,4 @@
-//! The fields that are read of Kubernetes' objects, and the API server's refusals. Plain data.
+//! Fields that are read from Kubernetes objects, and the API server's refusals. Plain data.
 
 pub mod budget;
 pub mod change;

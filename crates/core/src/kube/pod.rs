@@ -1,7 +1,7 @@
-//! The fields of a pod that a drain reads.
+//! Fields of a pod that a drain reads.
 //!
-//! Most of a pod's JSON is containers, volumes and managed fields. To read all of it took five times as long, before the first
-//! eviction.
+//! Most of a pod's JSON is containers, volumes and managed fields. Reading all of it took five times as long, which delayed the
+//! first eviction.
 
 use k8s_openapi::api::core::v1::{self, PodCondition, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -33,7 +33,7 @@ pub struct Spec {
     pub tolerates_cordon: bool,
 }
 
-/// Returns `true` if a toleration matches the cordon's taint. A toleration without a key matches all.
+/// Returns `true` if a toleration matches the cordon's taint. A toleration without a key matches every taint.
 fn tolerates_cordon<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let tolerations = Option::<Vec<Toleration>>::deserialize(deserializer)?.unwrap_or_default();
     Ok(tolerations.iter().any(|toleration| {
@@ -61,7 +61,7 @@ impl Pod {
         let name = self.metadata.name.as_deref().unwrap_or_default();
         let claim = |volume: &Volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
             (Some(claim), _) => Some(claim.claim_name.clone()),
-            // Created for the pod under this name (kubernetes, `ephemeral.VolumeClaimName`).
+            // Kubernetes creates an ephemeral volume's claim under this name (`ephemeral.VolumeClaimName`).
             (None, Some(_)) => Some(format!("{name}-{}", volume.name)),
             (None, None) => None,
         };
@@ -79,7 +79,8 @@ pub struct Status {
 }
 
 impl Status {
-    /// Returns `true` if the pod runs and is not Ready: a budget that refuses its eviction has no `AlwaysAllow`.
+    /// Returns `true` if the pod runs and is not Ready. If a PDB refuses the eviction of such a pod, the PDB lacks the policy
+    /// `AlwaysAllow`.
     pub fn is_unready(&self) -> bool {
         self.phase.as_deref() == Some("Running") && self.conditions.is_not_ready
     }
@@ -87,7 +88,7 @@ impl Status {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
-    /// The pod garbage collector removes the pod, because its node was deleted: the end of its containers is unknown.
+    /// The pod garbage collector removes the pod, because its node was deleted. The end of its containers is unknown.
     pub is_collected: bool,
     is_not_ready: bool,
 }

@@ -1,6 +1,6 @@
 //! Refusals of the API server: a missing right, a webhook's or budget's denial, another object's UID.
 //!
-//! Several of them share a code, and only the API server's words distinguish them.
+//! Several refusals share a status code, and only the API server's words distinguish them.
 
 use kube_core::Status;
 
@@ -18,12 +18,13 @@ pub fn describe(status: &Status) -> String {
     }
 }
 
-/// Returns `true` if no object of the kind exists. A proxy that does not know the path answers 404 too.
+/// Returns `true` if the requested object of the kind does not exist. The details exclude a proxy's 404 for an unknown path.
 pub fn is_missing(status: &Status, kind: &str) -> bool {
     status.code == 404 && status.details.as_ref().is_some_and(|details| details.kind == kind)
 }
 
-/// Returns `true` if the name is another object's. Other conflicts pass. A patch that names the UID would change the UID.
+/// Returns `true` if another object with another UID has the name. Any other conflict does not count. A patch that tests the UID
+/// is refused as an attempt to change the UID.
 pub fn is_of_another_uid(status: &Status) -> bool {
     let has = |words| status.message.contains(words);
     let is_to_change =
@@ -51,7 +52,7 @@ pub fn is_of_webhook(status: &Status) -> bool {
     status.message.starts_with("admission webhook ") && status.message.contains(" denied the request")
 }
 
-/// Returns `true` if an admission webhook or policy denied the request. Their codes vary, the words are the API server's
+/// Returns `true` if an admission webhook or policy denied the request. Status codes vary, but the words are the API server's
 /// (apiserver, `admission/errors.go`).
 pub fn is_of_admission(status: &Status) -> bool {
     is_of_webhook(status) || status.message.contains(" is forbidden: ") && !is_of_rbac(status)

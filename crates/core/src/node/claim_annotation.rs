@@ -14,24 +14,25 @@ const ESCAPED: [(char, &str); 5] =
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimAnnotation {
     pub event: String,
-    /// Lambda's request id of the invocation that holds the claim, equal for all attempts at a delivery.
+    /// Lambda's request id of the invocation that holds the claim, equal for all attempts of a delivery.
     pub request: String,
     pub notice: String,
-    /// Deadline; absent while a hook holds the instance.
+    /// Deadline of the drain; absent while a hook holds the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Time from which the instance was to go, by the clock that dates notices. An older notice that the instance runs is about a
-    /// time before the claim.
+    /// Begin of the notice's work, by the clock that dates notices. If an older notice reports that the instance runs, the claim
+    /// stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Place among planned drains that wait for one another.
+    /// Data for other planned drains, if this drain is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
-    /// The claim cordoned the node: only then may it be uncordoned.
+    /// The claim cordoned the node, which may be uncordoned only then.
     pub cordoned: bool,
-    /// Taints of the claim in kubectl's format.
+    /// Taints that the claim added, in kubectl's format.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<String>,
+    /// Id of the maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<String>,
     /// The node's boot id, if the claim is for a reboot.
@@ -39,19 +40,19 @@ pub struct ClaimAnnotation {
     pub boot: Option<String>,
 }
 
-/// Data of a planned drain for other planned drains.
+/// Data that other planned drains of the zone read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     pub claimed: Timestamp,
-    /// The drain is over: others need not wait for it.
+    /// The drain is over, so other drains need not wait for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub over: bool,
 }
 
 impl ClaimAnnotation {
-    /// A claim of the event, which only cordons the node.
+    /// Claim for an event, without marks other than the cordon.
     pub fn new(event: &str, request: &str, kind: Kind) -> Self {
         Self {
             event: event.to_owned(),
@@ -72,8 +73,8 @@ impl ClaimAnnotation {
         serde_json::from_str(annotation).ok()
     }
 
-    /// Text of the annotation. The API server writes these five characters as escapes (Go's `encoding/json`) and compares the bytes
-    /// of texts in a JSON patch test. A text with one of them, such as a group's name, would never pass.
+    /// Text of the annotation, with escapes for five characters. The API server escapes them too (Go's `encoding/json`) and
+    /// compares bytes in a JSON-patch test. An unescaped text, such as a group's name, would never pass.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string(self).expect("an annotation is plain text and a flag");
         for (character, escape) in ESCAPED {
@@ -82,7 +83,7 @@ impl ClaimAnnotation {
         text
     }
 
-    /// A copy with a finished drain. `None`: the claim has no pace, or its drain is over already.
+    /// Copy of the annotation with a finished drain. `None`: the drain is not planned, or is over already.
     pub fn over(&self) -> Option<Self> {
         let pace = self.pace.as_ref().filter(|pace| !pace.over)?;
         Some(Self { pace: Some(Pace { over: true, ..pace.clone() }), ..self.clone() })
@@ -92,7 +93,7 @@ impl ClaimAnnotation {
         Kind::named(&self.notice)
     }
 
-    /// Returns `true` if the other claim is for a notice that leaves less of the node.
+    /// Returns `true` if the other claim's notice has a worse fate for the instance.
     pub fn gives_way_to(&self, other: &Self) -> bool {
         self.kind().zip(other.kind()).is_some_and(|(own, others)| own.instance_fate() < others.instance_fate())
     }

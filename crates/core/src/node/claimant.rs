@@ -10,18 +10,18 @@ use spillway_notice::continued::Earlier;
 use super::claim_annotation::ClaimAnnotation;
 use crate::instance::ManagedBy;
 
-/// Request for a claim: the annotation and marks to leave on the node, and the conditions for it.
+/// Request for a claim: annotation and other marks to set on the node, and conditions.
 #[derive(Debug, Clone)]
 pub struct Claimant<'a> {
     pub annotation: ClaimAnnotation,
-    /// Earlier invocations of the notice, whose claim becomes this invocation's; empty in a first delivery.
+    /// Earlier invocations of the notice, whose claim passes to this invocation; empty in the first one.
     pub earlier: &'a [Earlier],
-    /// The node comes back by a reboot, so its boot id is needed.
+    /// The claim records the boot id, because the node comes back after a reboot.
     pub reboots: bool,
-    /// Continues a drain only: a node without a claim may have been uncordoned after its drain.
+    /// Only an existing claim is taken over. A node without a claim may have been uncordoned after its drain.
     pub requires_existing_claim: bool,
     pub taint: Option<Taint>,
-    /// The node is taken out of load balancers.
+    /// The node is excluded from load balancers.
     pub excludes: bool,
     pub managed_by: ManagedBy,
     pub selector: &'a Selector,
@@ -29,16 +29,16 @@ pub struct Claimant<'a> {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClaimResult {
-    /// Claimed and cordoned by us.
+    /// Spillway has claimed and cordoned the node.
     First,
-    /// Claimed; the cordon is somebody else's and stays.
+    /// Spillway has claimed the node. The cordon is somebody else's and stays.
     CordonedByOthers,
-    /// Claimed before by the event's delivery: by an earlier attempt or an earlier invocation.
+    /// An earlier attempt or an earlier invocation for the same delivery of the event claimed the node.
     Again,
-    /// Claimed by another notice, or by another delivery of the event, which publishes the drain's events.
+    /// Another notice, or another delivery of the event, claimed the node before and publishes the drain's events.
     Joined { notice: String, event: String },
-    /// Denied by an admission webhook or policy, or the API server failed or did not answer. The instance goes
-    /// regardless, and its pods with it.
+    /// An admission webhook or policy denied the claim, or the API server failed or did not answer. The node's pods are evicted
+    /// without a cordon, because the instance goes.
     Denied(Box<Status>),
 }
 
@@ -54,12 +54,12 @@ pub struct Claim {
     /// The node's provider id at the time of the claim.
     pub provider_id: String,
     pub how: ClaimResult,
-    /// Event of the annotation on the node; empty if there is none.
+    /// Event in the claim annotation on the node; empty without an annotation.
     pub holder: String,
     pub labels: BTreeMap<String, String>,
     /// Time of a cordon before the claim, if known.
     pub cordoned: Option<Timestamp>,
-    /// Deadline that the annotation names.
+    /// Deadline in the claim annotation.
     pub until: Option<Timestamp>,
 }
 
@@ -68,12 +68,12 @@ impl Claim {
         matches!(self.how, ClaimResult::Joined { .. })
     }
 
-    /// Returns `true` if the node is the claimed one, and not another of its name.
+    /// Returns `true` if `node` is the claimed node, and not another node of the same name.
     pub fn is_of(&self, node: &Node) -> bool {
         node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&self.provider_id)
     }
 
-    /// Refusal of the cordon, if the pods are evicted without one.
+    /// Refusal of the claim, if the pods are evicted without a cordon.
     pub fn denied(&self) -> Option<&Status> {
         match &self.how {
             ClaimResult::Denied(status) => Some(status),

@@ -7,11 +7,11 @@ use kube_core::{Selector, SelectorExt as _};
 use super::unclaimed::Unclaimed;
 use crate::instance::ManagedBy;
 
-/// Opts a node out, with any value.
+/// Label that opts a node out, with any value.
 pub const IGNORE: &str = "spillway/ignore";
-/// Excludes the node from load balancers; ours has our name as value.
+/// Label that excludes the node from load balancers.
 pub const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
-/// The value of [`EXCLUDED`] that marks it as ours.
+/// Value of [`EXCLUDED`] that Spillway sets.
 pub const EXCLUDED_BY_US: &str = "spillway";
 
 const COMPUTE_TYPE: &str = "eks.amazonaws.com/compute-type";
@@ -20,7 +20,7 @@ pub const NODE_POOL: &str = "karpenter.sh/nodepool";
 
 pub const OWNER_LABELS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];
 
-/// Reason to leave a node with these labels alone, for any owner.
+/// Reason to leave a node alone because of its labels, for nodes of every owner.
 pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Selector) -> Option<Unclaimed> {
     if labels.contains_key(IGNORE) {
         return Some(Unclaimed::OptedOut(name.to_owned()));
@@ -28,7 +28,7 @@ pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Sele
     (!selector.matches(labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
 }
 
-/// Owner by the labels. Auto Mode's nodes have Karpenter's label too.
+/// Owner of the node, from its labels. Nodes of Auto Mode have Karpenter's label too.
 pub fn managed_by(labels: &BTreeMap<String, String>) -> Option<ManagedBy> {
     match labels.get(COMPUTE_TYPE).map(String::as_str) {
         Some("fargate") => Some(ManagedBy::Fargate),

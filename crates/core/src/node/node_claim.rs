@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandedOver {
-    /// The `NodeClaim` was deleted: Karpenter removes the node.
+    /// Spillway has deleted the `NodeClaim`, so Karpenter drains and removes the node.
     ToKarpenter { node: String, claim: String, until: Option<Timestamp> },
-    /// The `NodeClaim` had been deleted before; its deadline may have been brought forward.
+    /// The `NodeClaim` had been deleted before. Spillway may have brought its deadline forward.
     AlreadyLeaving { node: String, claim: String },
     /// The node has no `NodeClaim`.
     NotKarpenters { node: String },

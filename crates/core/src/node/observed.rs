@@ -1,4 +1,4 @@
-//! Observed state of a node, and the claim that it allows. Pure.
+//! Observed state of a node, and the decision about a claim of the node. Pure.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::instance::ManagedBy;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedNode {
     pub cordoned: bool,
-    /// A kubelet's node always has labels and annotations; one that was made by hand may not.
+    /// Labels; `None` only on a node that was created by hand. The same holds for annotations.
     pub labels: Option<BTreeMap<String, String>>,
     pub annotations: Option<BTreeMap<String, String>>,
     pub taints: Vec<Taint>,
@@ -28,7 +28,7 @@ pub struct ObservedNode {
 }
 
 impl ObservedNode {
-    /// The common case, which is tried without a read.
+    /// State of a node without cordon, marks or taints: the common case, which is tried without a read.
     pub fn untouched() -> Self {
         let none = || Some(BTreeMap::new());
         Self { cordoned: false, labels: none(), annotations: none(), taints: Vec::new(), boot: None }
@@ -60,7 +60,7 @@ impl ObservedNode {
         ClaimAnnotation::read(self.annotations.as_ref()?.get(ANNOTATION)?)
     }
 
-    /// The annotation, which counts only while the node is cordoned.
+    /// Claim annotation, which counts only while the node is cordoned.
     pub fn claim(&self) -> Option<ClaimAnnotation> {
         self.annotation().filter(|_| self.cordoned)
     }
@@ -71,7 +71,7 @@ impl Claimant<'_> {
         bar(&ObservedNode::of(node), &node.name_any(), self)
     }
 
-    /// Returns `true` if the instance goes in any case, cordoned or not.
+    /// Returns `true` if the notice cannot be called off: the instance goes even if its node cannot be cordoned.
     pub fn instance_goes(&self) -> bool {
         self.annotation.kind().is_some_and(|kind| !kind.may_be_called_off())
     }
@@ -81,9 +81,10 @@ impl Claimant<'_> {
         self.earlier.iter().any(|earlier| earlier.node.is_some())
     }
 
-    /// Returns `true` if the claim depends on a state that no patch can test, or that is not untouched.
+    /// Returns `true` if the node is read before the claim: the claim depends on a state that no patch can test, or the node is
+    /// probably not untouched.
     pub fn must_read_node_first(&self) -> bool {
-        // A node that has waited for its drain has our taint.
+        // A node that has waited for its drain has the taint `spillway/planned`.
         let has_waited = self.annotation.pace.is_some();
         self.reboots || self.requires_existing_claim || self.has_claimed() || has_waited || !self.selector.selects_all()
     }
@@ -92,7 +93,7 @@ impl Claimant<'_> {
 #[derive(Debug, PartialEq)]
 pub enum ClaimState {
     Barred(Unclaimed),
-    /// Claimed and cordoned already.
+    /// The node is claimed and cordoned already.
     Taken(ClaimResult),
     Free(Box<Free>),
 }
@@ -105,13 +106,13 @@ pub struct Free {
     taint: Option<Taint>,
 }
 
-/// Decides about a claim by the node's state. A claim on the node counts while the node is cordoned:
+/// Decides about a claim from the node's state. An existing claim counts only while the node is cordoned:
 ///
-/// * A node that was uncordoned, or whose claim is unreadable, is free, unless it may have been given back since our claim.
-/// * The claim of an earlier invocation becomes ours, so that a second delivery finds the node taken.
-/// * The claim of the same event by any other invocation stays.
-/// * A claim for a milder reason gives way, so that its undo check does not give back a node that is drained for a worse one.
-/// * Any other claim means that the node is taken.
+/// * A node without a readable claim is free. But if an earlier invocation claimed the node, it may have been given back since.
+/// * The claim of an earlier invocation of the notice passes to this one, so that a second delivery finds the node taken.
+/// * The claim of any other invocation for the same event stays.
+/// * A claim for a milder notice is replaced. Otherwise the undo check of that notice would give the node back.
+/// * With any other claim, the node is taken.
 pub fn claim_state(observed: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {
     if let Some(bar) = bar(&observed, name, claimant) {
         return ClaimState::Barred(bar);
@@ -147,7 +148,7 @@ pub fn claim_state(observed: ObservedNode, name: &str, claimant: &Claimant<'_>) 
         Some(annotation) => return ClaimState::Taken(ClaimResult::joined(annotation)),
     };
     let mut taints = observed.annotation().map(|annotation| annotation.taints).unwrap_or_default();
-    // A taint of ours that was removed is not added again.
+    // If somebody has removed Spillway's taint, the taint is not added again.
     let taint = claimant.taint.clone();
     let taint = taint.filter(|taint| taint::fits(taint, &observed.taints) && !taints.contains(&taint::text(taint)));
     taints.extend(taint.as_ref().map(taint::text));
@@ -162,7 +163,7 @@ fn bar(observed: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<U
 }
 
 impl Free {
-    /// Deadline that the annotation of the claim names.
+    /// Deadline in the new claim annotation.
     pub fn until(&self) -> Option<Timestamp> {
         self.annotation.until
     }
@@ -187,7 +188,7 @@ impl Free {
         if taint.is_some() && observed.taints.is_empty() {
             patch.test(&["spec", "taints"], Value::Null);
         }
-        // The node no longer waits for its drain.
+        // The wait for a planned drain is over, so its taint is removed.
         let planned = observed.taints.iter().position(|taint| taint.key == taint::PLANNED).map(|at| at.to_string());
         if let Some(at) = &planned {
             patch.test(&["spec", "taints", at, "key"], taint::PLANNED);

@@ -6,12 +6,12 @@ use k8s_openapi::api::core::v1::Node;
 use super::patch::Operations;
 use super::taint;
 
-/// Patch that adds the taint. `None`: the node has the taint, ours or somebody else's.
+/// Patch that adds the out-of-service taint. `None`: the node has such a taint already.
 pub fn tainting(node: &Node) -> Option<Patch> {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     let taint = Some(taint::out_of_service()).filter(|taint| taint::fits(taint, taints))?;
     let mut patch = Operations::default();
-    // Fails on any change since the read: a node that is Ready again is not tainted.
+    // The patch fails if the node has changed since the read, for example is Ready again.
     patch.test(&["metadata", "resourceVersion"], node.metadata.resource_version.clone());
     patch.add_taint(&taint, taints);
     Some(patch.done())

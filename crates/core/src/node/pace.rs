@@ -1,8 +1,8 @@
-//! Pace of planned maintenance: limit of nodes of an Auto Scaling group and zone that drain at once. Pure.
+//! Pace of planned maintenance: limits how many nodes of an Auto Scaling group and zone drain at once. Pure.
 //!
-//! A drain lists the claims of its zone before its own claim, and again after it. Of drains that claim at once the last one finds
-//! the claims of all others. So at most the limit continue, even if clocks differ. The order of the claims, by time and name, only
-//! decides which claim is taken back.
+//! A drain lists the claims in its zone before its own claim and again afterwards. If several drains claim at the same time, the
+//! last one finds the claims of all others. So no more drains than the limit continue, even if clocks differ. The order of the
+//! claims, by time and name, only decides which claims are taken back.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use super::observed::ObservedNode;
 use super::patch::Operations;
 use super::taint;
 
-/// Most nodes of a cluster, Auto Scaling group and zone that drain for planned maintenance at once.
+/// Maximum number of nodes of a cluster, Auto Scaling group and zone that drain for planned maintenance at once.
 pub const LIMIT: usize = 5;
 
 /// Claims for planned maintenance on the cordoned nodes of a zone.
@@ -31,9 +31,11 @@ type ClaimOrder<'a> = (Timestamp, &'a str);
 /// Decision about a drain that has claimed its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaceDecision {
+    /// The drain begins.
     Now,
-    /// Later claims are about to be taken back: list the claims again.
+    /// The drain waits for other claims that are about to be taken back, and lists the claims again.
     Soon(OtherDrains),
+    /// The claim is taken back, and the drain is postponed.
     Later(OtherDrains),
 }
 
@@ -48,7 +50,7 @@ impl fmt::Display for OtherDrains {
 }
 
 impl Claims {
-    /// Adds a node's claim, unless its drain is over. After the start of its maintenance no drain continues by the pace.
+    /// Adds a node's claim, unless its drain is over or its maintenance should have begun.
     pub fn add(&mut self, node: &Node, now: Timestamp) {
         let claim = ObservedNode::of(node).claim();
         if let Some(ClaimAnnotation { pace: Some(pace), until, .. }) = claim
@@ -59,13 +61,13 @@ impl Claims {
         }
     }
 
-    /// Other drains, if they are too many to claim a node of the group.
+    /// Returns the other drains if there are too many to claim the node.
     pub fn before_claim(&self, node: &str, group: Option<&str>) -> Option<OtherDrains> {
         let others = self.others(node, group).count();
         (LIMIT <= others).then_some(OtherDrains(others))
     }
 
-    /// Decision about a claimed node. A node without a claim for planned maintenance does not wait.
+    /// Decision about the drain of a claimed node. A node without a claim for planned maintenance does not wait.
     pub fn turn(&self, node: &str) -> PaceDecision {
         let Some((_, own)) = self.0.iter().find(|(name, _)| name == node) else { return PaceDecision::Now };
         let others = || self.others(node, own.group.as_deref());
@@ -84,7 +86,7 @@ impl Claims {
     }
 }
 
-/// Patch that marks the event's drain as over in its claim.
+/// Patch of the claim annotation that records the end of the event's drain.
 pub fn over(node: &Node, event: &str) -> Option<Patch> {
     let observed = ObservedNode::of(node);
     let claim = observed.claim().filter(|claim| claim.event == event)?.over()?;

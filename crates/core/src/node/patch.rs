@@ -7,26 +7,26 @@ use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, TestOpera
 use k8s_openapi::api::core::v1::Taint;
 use serde_json::{Value, json};
 
-/// Our name in `managedFields`.
+/// Spillway's name in `managedFields`.
 pub const FIELD_MANAGER: &str = "spillway";
 
 pub type Path<'a> = &'a [&'a str];
 
-/// Operations in their order: tests before changes.
+/// Operations of a JSON patch in their order: tests before changes.
 #[derive(Debug, Default)]
 pub struct Operations(Vec<PatchOperation>);
 
 impl Operations {
-    /// Requires the value. Null requires that nothing is there. The API server compares the JSON of a string, with escapes for `&`,
-    /// `<`, `>`, U+2028 and U+2029: a string with one of these is never equal. Provider ids, labels and taints have none of them,
-    /// and our annotation [avoids them](super::claim_annotation::ClaimAnnotation::text).
+    /// Requires that the path has the value, or, for null, that nothing is there. The API server compares the JSON of strings,
+    /// with escapes for `&`, `<`, `>`, U+2028 and U+2029, so a string with one of these is never equal. Provider ids, labels and
+    /// taints have none of them, and our annotation [avoids them](super::claim_annotation::ClaimAnnotation::text).
     pub fn test(&mut self, path: Path<'_>, value: impl Into<Value>) {
         let path = pointer(path);
         self.0.push(PatchOperation::Test(TestOperation { path, value: value.into() }));
     }
 
-    /// Requires that a label or annotation is as observed. A JSON-patch test fails on a missing parent, so a missing map is tested
-    /// itself.
+    /// Requires that a label or annotation is as observed. If the node has no map for it, the test requires this, because a
+    /// JSON-patch test fails on a missing parent.
     pub fn test_entry(&mut self, map: &str, key: &str, observed: Option<&BTreeMap<String, String>>) {
         match observed {
             Some(entries) => self.test(&["metadata", map, key], entries.get(key).cloned()),
@@ -39,7 +39,7 @@ impl Operations {
         self.0.push(PatchOperation::Add(AddOperation { path, value: value.into() }));
     }
 
-    /// Adds a label or annotation, and the map if the node, made by hand, has none.
+    /// Adds a label or annotation. If the node has no map for it, as a node that was created by hand, the map is added first.
     pub fn add_entry(&mut self, map: &str, key: &str, value: &str, observed: Option<&BTreeMap<String, String>>) {
         if observed.is_none() {
             self.add(&["metadata", map], json!({}));
@@ -47,7 +47,7 @@ impl Operations {
         self.add(&["metadata", map, key], value);
     }
 
-    /// Appends a taint, so that none is lost. For a node without taints the caller adds a test.
+    /// Appends a taint, so that no other taint is lost. If no taint was observed, the caller has to add a test for that.
     pub fn add_taint(&mut self, taint: &Taint, observed: &[Taint]) {
         if observed.is_empty() {
             self.add(&["spec", "taints"], json!([taint]));

@@ -34,7 +34,7 @@ pub fn ready(node: &Node) -> Ready {
 pub enum Readiness {
     /// The cluster has no such node yet.
     NotJoined,
-    /// The cluster has the node, and no pod can come.
+    /// The cluster has the node, but no pod can run there yet.
     NotReady {
         node: String,
         why: String,
@@ -45,7 +45,7 @@ pub enum Readiness {
 }
 
 impl Readiness {
-    /// Readiness by the condition `Ready` and the taint that is removed a moment later.
+    /// Readiness, from the condition `Ready` and from the taint that is removed a moment after the condition is true.
     pub fn of(node: Option<&Node>) -> Self {
         let Some(node) = node else { return Self::NotJoined };
         let name = node.name_any();

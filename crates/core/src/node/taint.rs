@@ -6,10 +6,10 @@ use spillway_settings::TaintNames;
 
 /// Effect that keeps new pods away. `NoExecute` would end pods without regard to their budgets.
 const EFFECT: &str = "NoSchedule";
-/// Longest value of a label in Kubernetes. The value names the event.
+/// Maximum length of a label's value in Kubernetes. The taint's value, which names the event, is cut to this length.
 const LONGEST_VALUE: usize = 63;
 
-/// Taint for a kind of notice. NTH has none for some kinds.
+/// Taint for a kind of notice. `None`: aws-node-termination-handler (NTH) has no taint for the kind.
 pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     let key = match names {
         TaintNames::Spillway => format!("spillway/{}", kind.as_str().replace(' ', "-")),
@@ -23,7 +23,8 @@ pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     })
 }
 
-/// Taint of a node that is out of service: Kubernetes frees its pods and volumes at once. The value marks it as ours.
+/// Taint of a node that is out of service, so that Kubernetes frees its pods and volumes at once. The value marks the taint as
+/// Spillway's.
 pub fn out_of_service() -> Taint {
     Taint {
         key: "node.kubernetes.io/out-of-service".to_owned(),
@@ -36,7 +37,7 @@ pub fn out_of_service() -> Taint {
 /// Key of the taint on a node whose drain for planned maintenance waits.
 pub const PLANNED: &str = "spillway/planned";
 
-/// Taint of a node whose drain for planned maintenance waits. Pods that others evict find another node if there is one.
+/// Taint of a node whose drain for planned maintenance waits. The scheduler prefers other nodes for new pods.
 pub fn planned(event: &str) -> Taint {
     Taint {
         key: PLANNED.to_owned(),
@@ -46,7 +47,7 @@ pub fn planned(event: &str) -> Taint {
     }
 }
 
-/// NTH's name of the taint (`pkg/node/node.go`).
+/// Name of the taint in aws-node-termination-handler (`pkg/node/node.go`).
 fn of_nth(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Spot => Some("spot-itn"),
@@ -72,7 +73,7 @@ pub fn text(taint: &Taint) -> String {
     }
 }
 
-/// Returns `true` if the node has room for the taint: Kubernetes accepts each key and effect once.
+/// Returns `true` if no taint in `taints` has the same key and effect. Kubernetes accepts each combination once.
 pub fn fits(taint: &Taint, taints: &[Taint]) -> bool {
     !taints.iter().any(|other| (&other.key, &other.effect) == (&taint.key, &taint.effect))
 }

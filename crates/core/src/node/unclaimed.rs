@@ -6,13 +6,13 @@ use crate::instance::ManagedBy;
 pub enum Unclaimed {
     NoNode,
     OptedOut(String),
-    /// The node was given back or uncordoned since our claim.
+    /// The node was given back or uncordoned since an earlier invocation claimed it.
     GivenBack(String),
-    /// Another invocation holds the claim of the event on the node.
+    /// Another invocation for the same event holds the claim of the node.
     DrainedByAnother(String),
     /// The node's maintenance should have begun, and the node has no claim for it.
     MaintenanceBegan(String),
     NotSelected(String),
-    /// The node's labels name another owner than its instance's tags.
+    /// The node's labels name an owner, unlike the tags of its instance.
     ManagedBy(ManagedBy),
 }

@@ -1,8 +1,8 @@
-//! Uncordon: removal of our marks, and of the cordon if it is still ours.
+//! Uncordon of a claimed node: removal of Spillway's marks, and of the cordon if it is still Spillway's.
 //!
-//! A cordon from before our claim, or after another uncordon, stays. The API server records the owner of a cordon: `managedFields`
-//! name the last manager that changed `spec.unschedulable`, and a cordon of a cordoned node changes nothing. A cordon without a
-//! recorded owner counts as somebody else's.
+//! The cordon stays if somebody else cordoned the node, before Spillway's claim or after another uncordon. `managedFields` name
+//! the last manager that changed `spec.unschedulable`. This manager owns the cordon, because a cordon of a cordoned node changes
+//! nothing. A cordon without a recorded owner counts as somebody else's.
 
 use std::fmt;
 
@@ -22,11 +22,11 @@ use super::{labels, taint};
 pub enum UncordonCause {
     /// No interruption has followed a rebalance recommendation in time.
     Rebalance,
-    /// The maintenance is over, called off or put off.
+    /// The maintenance is over, called off or postponed.
     Maintenance(Maintenance),
-    /// The maintenance's reboot.
+    /// The node has rebooted for the maintenance.
     Reboot(Maintenance),
-    /// The instance runs again, since that time.
+    /// The instance has been running again since `runs_since`.
     Stop { runs_since: Timestamp },
     /// The instance has left the warm pool.
     WarmPool,
@@ -36,17 +36,17 @@ pub enum UncordonCause {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonResult {
-    /// The node has no marks of ours, and takes pods.
+    /// Spillway's marks and cordon are removed, and the node takes pods.
     GivenBack { node: String },
-    /// The node has no marks of ours; its cordon is somebody else's.
+    /// Spillway's marks are removed. `why`: somebody else owns the cordon, or has removed it.
     LeftAlone { node: String, why: CordonOwner },
-    /// The node cannot take pods yet; unchanged.
+    /// The node cannot take pods yet, and is unchanged.
     NotReadyYet { node: String, why: NotYet },
-    /// The node is opted out by its label; unchanged.
+    /// The node is opted out by its label, and is unchanged.
     OptedOut { node: String },
-    /// Another notice holds the claim; unchanged.
+    /// Another notice holds the claim, and the node is unchanged.
     Held { node: String, notice: String, event: String },
-    /// The node has no marks of ours.
+    /// The node has no claim of Spillway's.
     NotOurs { node: String },
     /// The cluster has no such node.
     NoNode,
@@ -54,20 +54,20 @@ pub enum UncordonResult {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CordonOwner {
-    /// Cordoned before our claim.
+    /// The node was cordoned before Spillway's claim.
     CordonedBefore,
-    /// Uncordoned and cordoned again since our claim.
+    /// The node was uncordoned and cordoned again since Spillway's claim.
     CordonedSince,
-    /// Uncordoned since our claim.
+    /// The node was uncordoned since Spillway's claim.
     Uncordoned,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotYet {
     NotReady,
-    /// The boot id is still that of the claim.
+    /// The node's boot id is still that of the claim.
     NotRebooted,
-    /// The node has no claim, but the notice that is called off may be late, and claim it yet.
+    /// The node has no claim, but a late notice may still claim the node.
     NotClaimed,
 }
 
@@ -119,7 +119,8 @@ impl fmt::Display for NotYet {
 }
 
 impl UncordonCause {
-    /// Cause by a notice. Maintenance that is still ahead was not the reason for an earlier drain.
+    /// Cause of an uncordon that a notice gives. If maintenance is still ahead, a node that was drained for an earlier start is
+    /// given back.
     pub fn of_notice(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
@@ -132,13 +133,13 @@ impl UncordonCause {
         }
     }
 
-    /// Cause by a notice whose undo check is due.
+    /// Cause of an uncordon that the undo check of a notice gives.
     pub fn of_check(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::Rebalance, _) => Some(Self::Rebalance),
             (Kind::Maintenance, Some(maintenance)) => Some(Self::Reboot(maintenance.clone())),
             (Kind::ReplaceRootVolume, _) => Some(Self::RootVolume),
-            // The cluster was unreachable when the notice came.
+            // The notice ends a claim itself, but the cluster was unreachable when the notice came.
             _ => Self::of_notice(notice),
         }
     }
@@ -151,8 +152,8 @@ impl UncordonCause {
             (Self::Maintenance(over) | Self::Reboot(over), Some(Kind::Maintenance)) => {
                 annotation.maintenance.as_ref().is_some_and(|id| over.is(id))
             }
-            // Maintenance may consist of a stop and start. A launched instance may be interrupted before the notice of its start
-            // arrives.
+            // Maintenance may consist of a stop and a start. A claim that is newer than the start stays: the instance may have
+            // been interrupted since.
             (Self::Stop { runs_since }, Some(kind)) => {
                 matches!(kind, Kind::Spot | Kind::Stopping | Kind::ReturnToWarmPool | Kind::Maintenance)
                     && annotation.since.is_none_or(|claimed| claimed <= *runs_since)
@@ -162,7 +163,7 @@ impl UncordonCause {
     }
 }
 
-/// Changes of the node, and their result.
+/// Decides about an uncordon: the patch of the node, if any, and the result once the patch is applied.
 pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResult) {
     let (name, observed) = (node.name_any(), ObservedNode::of(node));
     let annotation = observed.annotation();
@@ -174,16 +175,16 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     if observed.label(labels::IGNORE).is_some() {
         return (None, UncordonResult::OptedOut { node: name });
     }
-    // A node that only waited for its drain was never out of use.
+    // A node that only waited for its planned drain was never out of use, so it need not be ready.
     let only_waited = ours.is_none() && taints.iter().all(|at| observed.taints[*at].key == taint::PLANNED);
     if let Some(why) = not_yet(node, &observed, ours, over).filter(|_| !only_waited) {
         return (None, UncordonResult::NotReadyYet { node: name, why });
     }
 
     let mut patch = Operations::default();
-    // Fails on any change since the read.
+    // The patch fails if the node has changed since the read.
     patch.test(&["metadata", "resourceVersion"], node.metadata.resource_version.clone());
-    // From the end, so that the other positions stay valid.
+    // Removed from the end, so that the other positions stay valid.
     for at in taints.iter().rev() {
         patch.remove(&["spec", "taints", &at.to_string()]);
     }
@@ -202,9 +203,9 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     (Some(patch.done()), undone)
 }
 
-/// Positions of the taints to remove: those of the claim, and those that other actions of ours left on the node.
+/// Positions of the taints to remove: those of the claim, and those that Spillway's other actions left on the node.
 fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &UncordonCause) -> Vec<usize> {
-    // A Ready node is in service, for any cause.
+    // An instance that was down may have left the out-of-service taint, even if the node has no claim.
     let was_down = ours.is_some() || matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool);
     let is_ours = |taint: &Taint| {
         ours.is_some_and(|annotation| annotation.taints.contains(&taint::text(taint)))
@@ -214,7 +215,7 @@ fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &Un
     observed.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect()
 }
 
-/// Result for a node that another notice holds, or none.
+/// Result for a node that has no claim of this cause: another notice holds the node, or no notice does.
 fn held(node: String, annotation: Option<ClaimAnnotation>) -> UncordonResult {
     match annotation {
         Some(ClaimAnnotation { notice, event, .. }) => UncordonResult::Held { node, notice, event },
@@ -240,7 +241,7 @@ fn not_yet(
     }
 }
 
-/// Owner of the cordon; `None`: ours.
+/// Owner of the cordon; `None`: Spillway.
 fn cordon_owner(node: &Node, observed: &ObservedNode, annotation: &ClaimAnnotation) -> Option<CordonOwner> {
     let entries = node.metadata.managed_fields.iter().flatten();
     let mut owners = entries.filter(|entry| {

@@ -19,7 +19,7 @@ pub enum DrainOutcome {
     Joined { node: String, notice: String, event: String },
     /// Another invocation drains the node for the same event.
     DrainedByAnother { node: String },
-    /// The hook is over, while pods were on the node; `None`: they had not been listed.
+    /// The hook was over while pods were on the node. `lost`: number of these pods; `None`: the pods had not been listed.
     HookOver { node: String, lost: Option<usize> },
     /// The node was uncordoned during the drain.
     GivenBack { node: String },

@@ -11,15 +11,15 @@ use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonOutcome {
-    /// The node was uncordoned, or the result says why not.
+    /// `result` states that the node was uncordoned, or why not.
     Uncordoned { result: UncordonResult, cause: UncordonCause, cluster: ClusterName, provider_id: String },
-    /// The node has not come back: it is checked again.
+    /// The node has not come back. The next check is at `at`.
     LookedAgain { node: String, why: NotYet, at: Timestamp },
-    /// The cluster is unreachable: it is tried again.
+    /// The cluster is unreachable. The next attempt is at `at`.
     NotReached { cluster: ClusterName, why: String, at: Timestamp },
-    /// AWS did not describe the instance: it is tried again.
+    /// AWS did not describe the instance. The next attempt is at `at`.
     NotDescribed { why: String, at: Timestamp },
-    /// The node was not looked at.
+    /// The notice is ignored, and the node was not read.
     Ignored(Reason),
 }
 
