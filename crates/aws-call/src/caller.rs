@@ -41,7 +41,7 @@ pub struct Call<'a> {
     pub service: Service,
     /// The action, as IAM writes it: `sns:Publish`.
     pub action: &'static str,
-    /// Region of the call, if not the function's.
+    /// Region of the call; `None`: that of the function.
     pub region: Option<&'a str>,
     pub method: &'static str,
     /// Path without characters that need percent-encoding.
@@ -79,7 +79,7 @@ impl Caller {
         serde_json::from_slice(&answer).map_err(|error| CallError::unanswered(call.action, error))
     }
 
-    /// Makes a call and returns the SDK's own error on failure.
+    /// Makes a call. On failure, returns the SDK's own error.
     pub async fn attempt(&self, call: &Call<'_>) -> Result<Vec<u8>, Failed> {
         let attempt = async {
             let credentials = self.credentials.provide_credentials().await.map_err(SdkError::construction_failure)?;
@@ -97,7 +97,7 @@ impl Caller {
         }
     }
 
-    /// Endpoint from the configuration (`AWS_ENDPOINT_URL_SNS`), else the Region's.
+    /// Endpoint from the configuration (`AWS_ENDPOINT_URL_SNS`), else that of the Region.
     fn endpoint(&self, service: Service, region: &str) -> String {
         let key = ServiceConfigKey::builder().service_id(service.id()).env("AWS_ENDPOINT_URL").profile("endpoint_url");
         let key = key.build().expect("it is complete");

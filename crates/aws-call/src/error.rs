@@ -8,7 +8,7 @@ use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use spillway_retry::Transient;
 
-/// A call to AWS that failed, by a client of the SDK or by hand.
+/// Failure of a call to AWS, made by an SDK client or signed by hand.
 #[derive(Debug)]
 pub struct CallError {
     /// The action, as IAM writes it: `ec2:DescribeInstances`.
@@ -77,7 +77,7 @@ impl CallError {
                 let code = answer.code().unwrap_or("no error code");
                 Self::answered(action, code, answer.message().unwrap_or("no message"), status)
             }
-            // No answer, or an unreadable success that a proxy sent.
+            // AWS did not answer, or a proxy sent an unreadable success.
             None => Self::unanswered(action, error),
         }
     }
@@ -92,7 +92,7 @@ impl CallError {
         self.answer.strip_prefix(code).is_some_and(|rest| rest.starts_with(':'))
     }
 
-    /// Error answer, classified by its code and its HTTP status if known.
+    /// Failure that AWS answered, classified by its code and, if known, its HTTP status.
     #[must_use]
     pub fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
         let kind = kind_of(code, status.unwrap_or_default());
@@ -114,7 +114,7 @@ fn kind_of(code: &str, status: u16) -> CallErrorKind {
         | "SlowDown"
         | "RequestThrottled"
         | "TooManyRequestsException" => CallErrorKind::Throttled,
-        // Conflicts are transient: the other change to the resource ends.
+        // A conflict is transient: it lasts until another change of the resource ends.
         "InternalFailure" | "InternalException" | "ConflictException" | "ResourceConflictException" => {
             CallErrorKind::Broken
         }

@@ -1,6 +1,7 @@
-//! The domain of a Region's endpoints, which its partition decides.
+//! Domain of a Region's endpoints, which depends on the partition.
 
-/// Prefix of the Region's name and domain of each partition other than `amazonaws.com` (`endpoint_lib.rs` of each SDK client).
+/// Prefix of the Regions' names, and domain, of each partition whose domain is not `amazonaws.com` (`endpoint_lib.rs` of each SDK
+/// client).
 const DOMAINS: [(&str, &str); 6] = [
     ("cn-", "amazonaws.com.cn"),
     ("eusc-", "amazonaws.eu"),

@@ -7,8 +7,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::error::ErrorMetadata;
 use serde_json::Value;
 
-/// Code and first line of the message, if present. After a wrong signature the other lines contain the request with the
-/// session token.
+/// Code and first line of the message, if present. After a wrong signature, the other lines contain the request with the session
+/// token.
 pub(crate) fn read(response: &HttpResponse) -> ErrorMetadata {
     let body = String::from_utf8_lossy(response.body().bytes().unwrap_or_default());
     let header = response.headers().get("x-amzn-errortype").map(str::to_owned);

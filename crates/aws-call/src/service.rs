@@ -1,4 +1,4 @@
-//! The services that are called by hand, and their endpoints.
+//! Services that are called without an SDK client, and their endpoints.
 
 use crate::partition::dns_suffix;
 
@@ -34,7 +34,7 @@ impl Service {
     }
 
     pub(crate) fn endpoint(self, region: &str, fips: bool) -> String {
-        // In GovCloud these services have one endpoint, a FIPS endpoint without `-fips` in its name.
+        // In GovCloud these services have a single endpoint, which supports FIPS without `-fips` in its name.
         let is_fips_anyway = region.starts_with("us-gov-") && matches!(self, Self::Sns | Self::Sqs | Self::Ssm);
         let fips = if fips && !is_fips_anyway { "-fips" } else { "" };
         format!("https://{}{fips}.{region}.{}", self.name(), dns_suffix(region))

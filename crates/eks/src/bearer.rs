@@ -38,7 +38,8 @@ impl Signer {
         Self { cluster, region, credentials, current: Mutex::new(None) }
     }
 
-    /// Header at `now`. Uses the wall clock: a monotonic clock stops while Lambda freezes the process.
+    /// Authorization header at `now`. A token's age counts on the wall clock, because a monotonic clock stops while Lambda
+    /// freezes the process.
     fn header(&self, now: SystemTime) -> Result<HeaderValue, TokenError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh =

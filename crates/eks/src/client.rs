@@ -1,7 +1,7 @@
 //! Kubernetes client for one cluster.
 //!
-//! A client lives for one invocation: Lambda freezes the process between invocations, and a connection
-//! that was cut meanwhile fails at its next use.
+//! A client lives for one invocation. Lambda freezes the process between invocations, and a connection that is cut in this time
+//! fails at its next use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::clusters::Cluster;
 use crate::renewing::{Renewals, Renewing};
 use crate::transport::{ConnectError, is_certificate, is_connect, transport};
 
-/// Client for one cluster over one connection, with `Debug`.
+/// Client for one cluster over one connection. Unlike `kube::Client`, it implements `Debug`.
 #[derive(Clone)]
 pub struct Connection {
     pub client: kube::Client,
@@ -48,7 +48,7 @@ pub enum ConnectionFailure {
     Network,
 }
 
-/// Returns the cause of a failed connection; `None` for an error on an established one.
+/// Returns the cause if the connection failed. `None`: the error came over an established connection.
 #[must_use]
 pub fn connection_failure(error: &kube::Error) -> Option<ConnectionFailure> {
     match error {

@@ -1,7 +1,7 @@
 //! Endpoint and certificate authority of each cluster, described by EKS once and cached while the function is warm.
 //!
-//! EKS rotates certificate authorities, and a recreated cluster has a new endpoint. So after a failed connection only EKS'
-//! answer counts, not the cache.
+//! EKS rotates certificate authorities, and a recreated cluster has a new endpoint. So after a failed connection EKS is called
+//! again, and the cache is not used.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -31,7 +31,7 @@ pub struct Cluster {
     pub ca: Vec<u8>,
 }
 
-/// Silence of EKS after which Parameter Store is read. EKS usually answers in 0.1 s.
+/// Time without an answer from EKS after which Parameter Store is read. EKS usually answers in 0.1 s.
 const EKS_ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum DescribeError {
 }
 
 impl DescribeError {
-    /// Returns `true` if EKS may describe the cluster later.
+    /// Returns `true` if a later call may succeed.
     fn may_pass(&self) -> bool {
         let Self::Call(_, error) = self else { return false };
         let Some(answer) = error.as_service_error() else { return true };
@@ -62,7 +62,7 @@ pub struct Clusters {
 }
 
 impl Clusters {
-    /// Empty cache in front of EKS and of Parameter Store (`remembered`).
+    /// Empty cache of EKS' descriptions. `remembered`: copies in Parameter Store.
     #[must_use]
     pub fn new(eks: aws_sdk_eks::Client, remembered: Option<Remembered>) -> Self {
         Self { eks, remembered, known: Mutex::default() }
@@ -80,7 +80,7 @@ impl Clusters {
         Ok(cluster)
     }
 
-    /// Describes the cluster anew. On failure the cached description stays.
+    /// Describes the cluster again, and replaces the cached description. On failure the cached description stays.
     pub(crate) async fn renew(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
         let cluster = self.describe(name).await?;
         self.learn(&cluster);
@@ -111,6 +111,7 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.name.clone(), cluster.clone());
     }
 
+    /// Names of the clusters that are cached or in Parameter Store.
     pub async fn known_or_remembered(&self) -> Vec<ClusterName> {
         let remembered = match &self.remembered {
             Some(remembered) => remembered.recall_all().await,
@@ -135,7 +136,7 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
-    /// Describes the cluster; reads Parameter Store if EKS fails or stays silent for [`EKS_ANSWERS_WITHIN`].
+    /// Describes the cluster. Reads Parameter Store if EKS fails or stays silent for [`EKS_ANSWERS_WITHIN`].
     async fn described_or_recalled(
         &self,
         name: &ClusterName,

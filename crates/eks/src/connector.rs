@@ -24,7 +24,7 @@ impl Connector {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);
-        // Divided among the addresses of the name, so that a dead address does not use the whole timeout.
+        // The timeout is divided among the addresses of the name, so that a dead address does not use all of it.
         http.set_connect_timeout(Some(CONNECT_TIMEOUT));
         Self(
             hyper_rustls::HttpsConnectorBuilder::new()

@@ -22,13 +22,13 @@ use crate::clusters::Cluster;
 const GET: &str = "ssm:GetParameter";
 const GET_SEVERAL: &str = "ssm:GetParameters";
 const PUT: &str = "ssm:PutParameter";
-/// Most names in a call of `GetParameters`.
+/// Maximum number of names in a call of `GetParameters`.
 const NAMES_AT_ONCE: usize = 10;
-/// Last part of the name of the parameter with the names of all clusters. No cluster's name begins with an underscore.
+/// Last part of the name of the parameter that lists all clusters. No cluster's name begins with an underscore.
 const NAMES: &str = "_names";
-/// Most characters of a parameter of the standard tier.
+/// Maximum number of characters in a parameter of the standard tier.
 const LONGEST_VALUE: usize = 4096;
-/// Pause after a write: Parameter Store takes three a second from an account.
+/// Pause after a write. Parameter Store accepts three writes a second from an account.
 const WRITE_PAUSE: Duration = Duration::from_millis(350);
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct Remembered {
     writing: Mutex<()>,
 }
 
-/// Treatment of names of clusters that a self-test did not examine.
+/// Treatment of listed clusters that a self-test did not examine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherNames {
     Keep,
@@ -66,7 +66,7 @@ impl Remembered {
         }
     }
 
-    /// Reads the copy that a self-test wrote. Logs a parameter that cannot be read or used.
+    /// Reads the copy that a self-test wrote. If the copy cannot be read or used, a warning is logged.
     pub(crate) async fn recall(&self, name: &ClusterName) -> Option<Cluster> {
         let parameter = self.parameter(name);
         match self.get(&parameter).await {
@@ -188,15 +188,15 @@ fn read(name: &ClusterName, text: &str, region: &str) -> Result<Cluster, Unusabl
     Ok(Cluster { name: name.clone(), endpoint: endpoint.to_owned(), ca })
 }
 
-/// Returns `true` for an endpoint that only EKS assigns, in this Region. Loopback addresses are accepted for the test bed; in
-/// Lambda only Lambda itself listens there.
+/// Returns `true` for an endpoint that only EKS assigns, in this Region. A loopback address is accepted for the test bed, because
+/// in Lambda only Lambda itself listens there.
 fn is_of_eks(endpoint: &str, region: &str) -> bool {
     let Ok(url) = endpoint.parse::<http::Uri>() else { return false };
     let host = url.host().unwrap_or_default().to_ascii_lowercase();
     let dual_stack = if region.starts_with("cn-") { "amazonwebservices.com.cn" } else { "aws" };
     let ends = [
         format!(".{region}.eks.{}", dns_suffix(region)),
-        // IPv6 clusters. A customer's API has another name below api.aws.
+        // Endpoints of IPv6 clusters. A customer's API has another name below api.aws.
         format!(".eks-cluster.{region}.api.{dual_stack}"),
     ];
     url.scheme_str() == Some("https")

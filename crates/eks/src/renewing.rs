@@ -1,4 +1,4 @@
-//! Describes the cluster anew after a failed connection: its certificate authority or its endpoint may have changed. The
+//! Describes the cluster again after a failed connection, because its certificate authority or its endpoint may have changed. The
 //! failed request does not wait for EKS. Requests after EKS' answer use the new endpoint.
 
 use std::fmt;
@@ -16,16 +16,16 @@ use tracing::Instrument as _;
 use crate::clusters::{Cluster, Clusters, DescribeError};
 use crate::transport::{ConnectError, Transport, is_connect};
 
-/// First pause between two descriptions; it doubles up to [`LONGEST_PAUSE`]. Functions connect to a dead API server many
-/// times a second, and in a storm hundreds of functions share the ten calls a second that EKS answers.
+/// First pause between two descriptions. The pause doubles up to [`LONGEST_PAUSE`]: in a storm, hundreds of functions connect to
+/// a dead API server many times a second, and share the ten calls a second that EKS answers.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// Renewed descriptions, with growing pauses. Shared by successive connections.
+/// State of the repeated descriptions, with growing pauses. Successive connections share this state.
 #[derive(Debug, Clone)]
 pub struct Renewals {
     clusters: Arc<Clusters>,
-    /// Last description. Held while EKS describes the cluster.
+    /// Time of the last description. Locked while EKS describes the cluster.
     last: Arc<tokio::sync::Mutex<Option<Described>>>,
 }
 
@@ -79,8 +79,8 @@ impl Renewing {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Describes the cluster in the background. Does nothing during a description, in the pause after one, or if the current
-    /// endpoint is not the one that `failed`.
+    /// Describes the cluster in the background. Does nothing if a description is under way or its pause lasts, or if the endpoint
+    /// has changed since the request `failed`.
     fn renew(&self, failed: &Cluster) {
         let Ok(mut last) = Arc::clone(&self.renewals.last).try_lock_owned() else { return };
         if self.current().cluster != *failed || last.is_some_and(|last| last.at.elapsed() < last.pause) {
@@ -102,7 +102,7 @@ impl Renewing {
         tokio::spawn(renewed.in_current_span());
     }
 
-    /// New endpoint of the cluster, if it changed. The old transport keeps its connections.
+    /// Describes the cluster. Returns the new transport if the description has changed. The old transport keeps its connections.
     async fn other_than(&self, known: &Cluster) -> Result<Option<Current>, RenewError> {
         let cluster = self.renewals.clusters.renew(&known.name).await?;
         if cluster == *known {
@@ -125,7 +125,7 @@ impl Service<Request<Body>> for Renewing {
     type Error = BoxError;
     type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
-    /// Always ready: the transport is a pool.
+    /// Always ready, because the transport is a pool.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }

@@ -1,8 +1,8 @@
 //! Bearer token of EKS: a presigned `GetCallerIdentity` request for STS.
 //!
-//! The authenticator of EKS sends the request to STS to learn the signer. This module sends nothing. The authenticator
-//! accepts a fixed form: these query parameters and no others, the cluster's name as a signed header, a host of STS,
-//! base64url without padding (`aws-iam-authenticator`, `pkg/token/token.go`).
+//! The authenticator of EKS sends the request to STS to identify its signer. This module only signs it. The authenticator accepts
+//! a fixed form: these query parameters and no others, the cluster's name as a signed header, a host of STS, base64url without
+//! padding (`aws-iam-authenticator`, `pkg/token/token.go`).
 
 use std::time::{Duration, SystemTime};
 
@@ -68,7 +68,7 @@ fn presign(
     Ok(signed.uri().to_string())
 }
 
-/// Regional STS endpoint. The global one is refused outside the `aws` partition and fails in newer Regions.
+/// Regional STS endpoint. Outside the `aws` partition the global endpoint is refused, and in newer Regions it fails.
 fn sts_host(region: &str) -> String {
     format!("sts.{region}.{}", spillway_aws_call::dns_suffix(region))
 }

@@ -1,7 +1,7 @@
 //! Transport to one endpoint of a cluster: one HTTP/2 connection for all requests.
 //!
-//! kube's own client negotiates HTTP/1.1, so that each concurrent request opens a TLS connection (110 for a full node). It
-//! also retries 429 up to fifteen times, which would hide a `PodDisruptionBudget`.
+//! kube's own client negotiates HTTP/1.1, so that each concurrent request opens a TLS connection (110 for a full node). That
+//! client also retries 429 up to fifteen times, which would hide a `PodDisruptionBudget`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::bearer::{Bearer, Signer};
 use crate::clusters::Cluster;
 use crate::connector::Connector;
 
-/// Interval of HTTP/2 pings. They detect a silent connection, which TCP does not for minutes.
+/// Interval of HTTP/2 pings. They detect a silent connection, which TCP would not for minutes.
 const PING_EVERY: Duration = Duration::from_secs(5);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -1,5 +1,5 @@
-//! `Capacity Block Reservation Expiration Warning`: a capacity block ends. The notice names no instance; EC2 lists the block's
-//! instances.
+//! `Capacity Block Reservation Expiration Warning`: a capacity block ends. The notice names no instance, so EC2 has to list the
+//! block's instances.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -10,8 +10,8 @@ use super::{Concerns, Deadline, Instances, Kind, NoticeError, Parsed, ParsedNoti
 
 pub(super) const DETAIL_TYPE: &str = "Capacity Block Reservation Expiration Warning";
 
-/// Time before the end at which EC2 begins to terminate the instances; the notice comes ten minutes earlier (EC2 user guide,
-/// "Monitor Capacity Blocks using EventBridge").
+/// Time before the block's end at which EC2 begins to terminate its instances. The notice comes ten minutes earlier (EC2 user
+/// guide, "Monitor Capacity Blocks using EventBridge").
 const INSTANCES_GO_BEFORE: SignedDuration = SignedDuration::from_mins(30);
 
 #[derive(Deserialize)]
@@ -32,7 +32,8 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     Ok(Parsed::Of(which, ParsedNotice::of(Kind::CapacityBlock, Deadline::Hard(go))))
 }
 
-/// Returns `true` for `cr-` and letters and digits. The id becomes a filter, in which `*` would match every reservation.
+/// Returns `true` if the id is `cr-` with letters and digits. The id becomes a filter for EC2, in which `*` would match every
+/// reservation.
 fn is_reservation(id: &str) -> bool {
     id.strip_prefix("cr-").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }

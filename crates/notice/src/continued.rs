@@ -1,4 +1,4 @@
-//! Continuation of a notice in a later invocation. It holds the whole notice, so nothing has to be stored in between.
+//! Continuation of a notice in a later invocation. Its payload holds the whole notice, so nothing has to be stored.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -14,20 +14,20 @@ const LIST: &str = "affectedEntities";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     pub notice: Value,
-    /// The instance of this continuation, if the notice concerns several.
+    /// Instance of this continuation, if the notice concerns several instances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// Earlier invocations, the first one first.
+    /// Earlier invocations, from the first to the last.
     pub earlier: Vec<Earlier>,
-    /// Pods left by the last invocation that listed them. They may leave before the next list.
+    /// Pods that were on the node at the end of the last invocation that listed pods. They may leave before the next list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<PodRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
-    /// The Auto Scaling group keeps the instance if its hook is abandoned, by Auto Scaling's last answer.
+    /// According to Auto Scaling's last answer, the group keeps the instance if its hook is abandoned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept: bool,
-    /// The schedule of this continuation has the second of its two possible names.
+    /// The schedule of this continuation has the second of two names, which alternate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
 }
@@ -53,26 +53,26 @@ impl History {
         }
     }
 
-    /// Begin of the first invocation, if this is a later one.
+    /// Begin of the first invocation. `None`: this is the first invocation.
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
     }
 
-    /// Begin of the first invocation that reached the node: it claimed the node within seconds.
+    /// Begin of the first invocation that reached the node, which is within seconds of the claim.
     #[must_use]
     pub fn claimed(&self) -> Option<Timestamp> {
         self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)
     }
 
-    /// Id of the last invocation that reached the node: the holder of the claim.
+    /// Request id of the last invocation that reached the node, and so holds the claim.
     #[must_use]
     pub fn continued_from(&self) -> Option<&str> {
         let last = self.earlier.iter().rfind(|earlier| earlier.node.is_some());
         last.map(|last| last.request_id.as_str())
     }
 
-    /// The history without the notice's list: each of ten thousand instances gets a copy.
+    /// Removes the notice's list of instances, because each of up to ten thousand instances gets a copy.
     pub(super) fn without_entities(mut self) -> Self {
         if let Some(detail) = self.notice.get_mut("detail").and_then(Value::as_object_mut) {
             detail.remove(LIST);
@@ -92,7 +92,8 @@ impl History {
         history
     }
 
-    /// The history for the next invocation. An invocation that did not reach the pods adds no news about a blockage.
+    /// History for the next invocation. If this invocation did not reach the pods, `blockage` is `None` and the earlier value
+    /// stays.
     #[must_use]
     pub fn with(&self, invocation: Earlier, blockage: Option<PublishedBlockage>) -> Self {
         let mut history = self.clone();

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::home::Home;
 
-/// An event that cannot be read although it should be ours.
+/// Error of an event that is the function's to handle but cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoticeError {
     /// A field is missing or unreadable.
@@ -19,7 +19,7 @@ pub enum NoticeError {
         path: String,
         why: String,
     },
-    /// The payload is neither an EventBridge event nor one of the function's own.
+    /// The payload is neither an EventBridge event nor one of Spillway's own payloads.
     #[error("this function takes EventBridge events; got {0}")]
     NotAnEvent(String),
     /// The notice is about another account or Region.
@@ -39,7 +39,7 @@ pub(super) struct Envelope {
     detail: Value,
 }
 
-/// Reads the envelope at `place`; the detail is not parsed.
+/// Reads the envelope. `place` is its path in error messages. The detail is not parsed.
 pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeError> {
     fix_detail_type(&mut payload);
     let zone = take_zone(&mut payload);
@@ -57,7 +57,8 @@ pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeEr
     })
 }
 
-/// Refuses a payload without the fields that EventBridge always writes: records of SQS or SNS, a notification of Auto Scaling.
+/// Refuses a payload without the fields of every EventBridge event, such as records of SQS or SNS or a notification of Auto
+/// Scaling.
 pub(super) fn expect_event(payload: &Value) -> Result<(), NoticeError> {
     let has_text = |key: &str| payload.get(key).is_some_and(Value::is_string);
     if has_text("source") && (has_text("detail-type") || has_text("detail_type")) {
@@ -75,8 +76,8 @@ fn fix_detail_type(payload: &mut Value) {
     }
 }
 
-/// Removes the resources, because AWS documents one notice with a bare string there. Returns the Region of the first ARN: EC2
-/// writes the Availability Zone there, as in `arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0`.
+/// Removes the field `resources`, which in one documented notice is a bare string. Returns the Region of the first ARN, in which
+/// EC2 writes the Availability Zone: `arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0`.
 fn take_zone(payload: &mut Value) -> Option<String> {
     let resources = payload.as_object_mut()?.remove("resources")?;
     let first = resources.as_str().or_else(|| resources.get(0)?.as_str())?;
@@ -100,7 +101,7 @@ pub(super) fn quoted(text: &str) -> String {
     format!("{:?}", shortened(text))
 }
 
-/// Cuts a text to a readable length. AWS' own texts are shorter, and no other text should fill the log.
+/// Cuts a text to a readable length. AWS' own texts are shorter, and a forged text must not fill the log.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {
@@ -110,7 +111,8 @@ fn shortened(text: &str) -> String {
 }
 
 impl Envelope {
-    /// Refuses a notice of another account or Region. A rule may route such notices here, but their instances are not ours.
+    /// Refuses a notice of another account or Region. A rule may route such a notice to the function, but the notice is not about
+    /// its instances.
     pub(super) fn is_from(&self, home: &Home) -> Result<(), NoticeError> {
         let (account, region) = (self.account()?, self.region()?);
         if (account, region) == (home.account.as_str(), home.region.as_str()) {

@@ -1,4 +1,4 @@
-//! Events of the template's rules, an example for each. The self-test finds a rule by the example that the rule matches.
+//! Example events, one for each rule of the template. The self-test finds a rule by the example that the rule matches.
 
 use super::kind::Kind;
 use super::{capacity_block, capacity_reservation, health, launch, rebalance, spot, state_change, terminate};
@@ -7,7 +7,7 @@ use super::{capacity_block, capacity_reservation, health, launch, rebalance, spo
 #[derive(Debug)]
 pub struct EventPattern {
     pub what: &'static str,
-    /// Kind of the notices, by which the settings switch them off.
+    /// Kind of the notices, which decides the setting that switches them off.
     pub kind: Kind,
     pub source: &'static str,
     pub detail_type: &'static str,

@@ -6,7 +6,7 @@ pub enum Kind {
     Spot,
     /// EC2 takes back an instance of an interruptible capacity reservation, or of a capacity block.
     CapacityReservation,
-    /// A capacity block ends in 40 minutes, its instances in 30.
+    /// A capacity block ends in 40 minutes. EC2 terminates its instances from 30 minutes before the end.
     CapacityBlock,
     /// A spot instance is more likely than others to be taken back.
     Rebalance,
@@ -34,11 +34,11 @@ pub enum Kind {
     RootVolumeReplaced,
 }
 
-/// Fate of an instance, the mildest first: a claim gives way to one for a worse fate.
+/// Fate of an instance, the mildest first. A claim is replaced by a claim for a worse fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceFate {
     MayStay,
-    /// Changed, unless AWS calls it off.
+    /// The instance changes, unless AWS calls the maintenance off.
     MayBeCalledOff,
     MayReturn,
     Ends,
@@ -103,7 +103,7 @@ impl Kind {
         matches!(self, Self::LaunchFromWarmPool | Self::RootVolumeReplaced)
     }
 
-    /// Returns `true` if the instance may stay after all, and its node may be given back during its drain.
+    /// Returns `true` if the instance may stay after all, so that its node may be given back during the drain.
     #[must_use]
     pub fn may_be_called_off(self) -> bool {
         self.instance_fate() <= InstanceFate::MayBeCalledOff

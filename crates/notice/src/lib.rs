@@ -1,7 +1,7 @@
 //! Notices: EventBridge events, read for one instance. Pure: JSON in, plain data out.
 //!
-//! Each kind of notice has its own file with AWS' promises. Only the needed fields are read, and an id instead of an ARN where
-//! possible: documented ARNs are malformed.
+//! Each kind of notice has its own file with what AWS promises about it. Only the needed fields are read. Where possible an id is
+//! read instead of an ARN, because some documented ARNs are malformed.
 
 mod capacity_block;
 pub mod capacity_reservation;
@@ -44,13 +44,13 @@ pub const SOURCE: &str = "spillway";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
-    /// The instance goes at that time.
+    /// The instance goes at this time.
     Hard(Timestamp),
     /// The instance is going, or its maintenance has begun, at an unknown time.
     Unknown,
     /// The instance goes when its hook is completed.
     HeldByHook,
-    /// No fixed time: the settings limit the drain.
+    /// The notice names no time. A limit for the kind of notice ends the drain.
     Open,
 }
 
@@ -58,14 +58,14 @@ pub enum Deadline {
 pub struct Hook {
     pub group: String,
     pub name: String,
-    /// Token of the action; without it, the instance identifies the action.
+    /// Token of the lifecycle action. Without a token, the instance identifies the action.
     pub token: Option<String>,
 }
 
-/// Scheduled maintenance, the only notice about a later time.
+/// Scheduled maintenance, which AWS announces days or weeks ahead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Maintenance {
-    /// Id of the maintenance in all its updates: the last part of the event's ARN.
+    /// Id that all updates of the maintenance share: the last part of the event's ARN.
     pub id: String,
     /// The instance reboots and comes back.
     pub reboots: bool,
@@ -74,11 +74,11 @@ pub struct Maintenance {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// The event's id, equal in every delivery.
+    /// Id of the event, equal in every delivery.
     pub event_id: String,
     pub kind: Kind,
     pub instance: InstanceId,
-    /// Availability Zone in the notice: a hint.
+    /// Availability Zone that the notice names. Nobody has verified the name.
     pub zone: Option<String>,
     pub time: Timestamp,
     pub deadline: Deadline,
@@ -87,7 +87,8 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// The notice at that time: maintenance that should have begun may begin at any moment, be under way or over.
+    /// Updates the deadline to the time `now`. If maintenance should have begun, its deadline is unknown: it may begin at any
+    /// moment, be under way or be over.
     fn at(self, now: Timestamp) -> Self {
         match (self.kind, self.deadline) {
             (Kind::Maintenance, Deadline::Hard(starts)) if starts <= now => {
@@ -113,19 +114,19 @@ impl Incoming {
 pub enum Incoming {
     Notice {
         notice: Notice,
-        /// The notice as JSON, and its earlier invocations.
+        /// The notice as JSON, with its earlier invocations.
         history: History,
     },
-    /// Our own event about a notice for which a node was drained: check if the node may be uncordoned.
+    /// Spillway's own event: check if a node that was drained for the notice may be uncordoned.
     UndoCheck { notice: Notice, check: UndoCheck },
-    /// Our own request to look up scheduled maintenance without a notice.
+    /// Spillway's own event: look up scheduled maintenance for which no notice came.
     MaintenanceLookup,
-    /// A notice that concerns several instances, or an unknown number: each gets its own invocation.
+    /// A notice that concerns several instances, or an unknown number. Each instance gets its own invocation.
     Several(Several),
     Unhandled {
         event_id: String,
         why: String,
-        /// AWS has added a value that may matter to a node.
+        /// The notice has a value that AWS has added, which may matter to a node.
         is_unknown: bool,
     },
 }
@@ -141,7 +142,8 @@ pub struct Several {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Instances {
-    /// Ids in the notice, with their entries. Each is parsed in its own invocation, so that a malformed one fails alone.
+    /// Instance ids in the notice, with their entries. Each id is parsed in its own invocation, so that a malformed id fails
+    /// alone.
     Named(BTreeMap<String, Value>),
     /// All instances of a capacity reservation, which EC2 lists.
     OfReservation(String),
@@ -152,7 +154,7 @@ enum Concerns {
     Several(Instances),
 }
 
-/// Contents of a notice, without its instance. Read by the file of its kind.
+/// Contents of a notice, without its instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ParsedNotice {
     kind: Kind,
@@ -164,6 +166,7 @@ struct ParsedNotice {
 enum Parsed {
     /// A notice that is handled: its instances and its contents.
     Of(Concerns, ParsedNotice),
+    /// A notice that needs no action, with the reason.
     Nothing(String),
     /// A notice with a value that AWS has added.
     Unknown(String),
@@ -175,8 +178,8 @@ impl ParsedNotice {
     }
 }
 
-/// Payload of the function's own, for an invocation or a schedule: data under a single key. An event from a bus has a dozen keys, of
-/// which its sender chooses none, so this payload needs the right to invoke the function.
+/// Builds Spillway's own payload for an invocation or a schedule: data under a single key. An event from a bus has a dozen keys,
+/// which its sender cannot choose. So only a principal that may invoke the function can send such a payload.
 pub fn payload(key: &str, data: &impl Serialize) -> String {
     serde_json::to_string(&BTreeMap::from([(key, data)])).expect("it is plain data with text for keys")
 }
@@ -186,8 +189,8 @@ fn own<T: DeserializeOwned>(payload: &Value, key: &str) -> Option<Result<T, Noti
     fields.get(key).map(|data| envelope::parse(data.clone(), key))
 }
 
-/// Reads an EventBridge event or a payload of the function's own. Any other shape is an error, as is an unreadable notice or one of
-/// another account or Region. An event of another kind is unhandled.
+/// Reads an EventBridge event or one of Spillway's own payloads. Fails on any other shape, on an unreadable notice, and on a
+/// notice of another account or Region. An event of another kind is unhandled.
 pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
     if let Some(history) = own::<History>(&payload, continued::KEY) {
         let history = history?;
@@ -214,7 +217,7 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
         Parsed::Nothing(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why, is_unknown: false }),
         Parsed::Unknown(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why, is_unknown: true }),
     };
-    // Checked last: a copy that AWS Health sends to another Region is no error.
+    // Checked last, so that a copy that AWS Health sends to another Region is ignored without an error.
     envelope.is_from(home)?;
     let zone = envelope.zone().map(str::to_owned);
     let (event_id, time) = (envelope.id, envelope.time);

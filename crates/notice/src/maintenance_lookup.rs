@@ -1,4 +1,4 @@
-//! Maintenance lookup: the stack's schedule requests scheduled maintenance without a notice.
+//! Maintenance lookup: an event of the stack's schedule to look up scheduled maintenance for which no notice came.
 
 use serde::Deserialize;
 

@@ -1,4 +1,5 @@
-//! Undo check: a schedule checks if a node that was drained for a notice may be uncordoned. It holds the whole notice.
+//! Undo check: a scheduled event to check if a node that was drained for a notice may be uncordoned. The event holds the whole
+//! notice.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,7 +8,7 @@ use crate::Notice;
 
 pub const KEY: &str = "spillway-undo-check";
 
-/// A notice for which a node was drained, and the number of its checks.
+/// Notice for which a node was drained, and the number of the check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoCheck {
     pub notice: Value,

@@ -63,7 +63,7 @@ pub struct Receipt {
     /// Waits after the last pod has gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_drain: Option<AfterDrain>,
-    /// When the Auto Scaling group was asked to replace the instance, or why it was not; absent if the group takes no part.
+    /// Time of the request to replace the instance, or the reason why none was made; absent if the group takes no part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement: Option<String>,
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]

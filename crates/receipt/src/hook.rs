@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Most heartbeats in a receipt. A hook may be held for two days.
+/// Maximum number of heartbeats in a receipt. A hook may be held for two days.
 const MOST_HEARTBEATS: usize = 50;
 
 /// The lifecycle hook.
@@ -51,7 +51,7 @@ pub enum LifecycleResult {
 }
 
 impl HookRecord {
-    /// Adds the heartbeats that fit, in milliseconds from the notice.
+    /// Sets the times of the heartbeats, in milliseconds from the notice. Heartbeats beyond the maximum are left out.
     #[must_use]
     pub fn with_heartbeats(self, at_ms: impl Iterator<Item = i64>) -> Self {
         Self { heartbeats_ms: at_ms.take(MOST_HEARTBEATS).collect(), ..self }

@@ -5,7 +5,8 @@ use crate::{Fate, Pod, Receipt};
 /// Bytes of `,"pods_cut":123456789012` in a cut receipt.
 const PODS_CUT: usize = 24;
 
-/// Characters of the reason that are kept if cutting all pods is not enough. A reason may quote an annotation of any length.
+/// Number of characters of the reason that are kept, if removing all pods is not enough. A reason may quote an annotation of any
+/// length.
 const REASON: usize = 1_000;
 
 /// Order in which pods are kept.

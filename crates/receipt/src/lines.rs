@@ -7,16 +7,16 @@ use serde::Serialize;
 
 use crate::{Document, Ending, NoticeRecord, Pod, Receipt};
 
-/// Longest log line. Lambda's pipe may split a line of more than 64 KiB, and queries find neither half.
+/// Maximum length of a log line. Lambda's pipe may split a line of more than 64 KiB, and queries find neither half.
 pub const LONGEST_LINE: usize = 60 * 1024;
 
-/// Pods that did not fit into the lines before, with the fields that queries show beside a pod.
+/// Log line with pods that did not fit into the lines before, and the fields that queries show beside a pod.
 #[derive(Debug, Serialize)]
 struct MorePods<'a> {
     timestamp: Timestamp,
     level: &'static str,
     message: String,
-    /// Number of the part. Part 1 is the line with the field `receipt`.
+    /// Number of this part. Part 1 is the line with the field `receipt`.
     receipt_part: usize,
     request_id: &'a str,
     notice: &'a NoticeRecord,

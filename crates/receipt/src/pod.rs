@@ -12,7 +12,7 @@ pub const BLOCKED_BY_BUDGET: &str = "blocked-by-budget";
 pub const BLOCKED_BY_SEVERAL_BUDGETS: &str = "blocked-by-several-budgets";
 
 /// Record of a pod. In the event of a drain that has begun: only its name.
-//  An unknown fate of a newer version leaves only the name, too.
+// A fate that only a newer version knows leaves the name alone, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -47,13 +47,13 @@ pub struct PodRecord {
     /// Reason why the pod stayed, was forced or was lost, or the other client that evicted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// First request to leave. This and the following: milliseconds from the notice.
+    /// Time of the first request to leave, in milliseconds from the notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_ms: Option<i64>,
-    /// Acceptance of the request to leave.
+    /// Time at which the request to leave was accepted, in milliseconds from the notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_ms: Option<i64>,
-    /// End of the pod.
+    /// End of the pod, in milliseconds from the notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone_ms: Option<i64>,
 }
@@ -78,7 +78,7 @@ pub enum Fate {
     Forced,
     /// Left alone, such as a pod of a `DaemonSet`.
     Stayed,
-    /// Tolerates the cordon and came after it. The drain did not wait for the pod.
+    /// Placed after the cordon, which the pod tolerates. The drain did not wait for the pod.
     Returned,
     /// On the node at the end of the invocation. The next invocation continues, or the instance is kept.
     Remaining,
@@ -157,7 +157,7 @@ impl Pod {
 }
 
 impl PodRecord {
-    /// Record with an end and a grace period, and nothing else.
+    /// Record of a pod with a fate and a grace period, without requests.
     #[must_use]
     pub fn of(pod: String, uid: String, fate: Fate, grace: Duration) -> Self {
         Self {

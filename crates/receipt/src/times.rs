@@ -29,7 +29,7 @@ pub struct AfterDrain {
     /// Number of volumes still attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_attached: Option<usize>,
-    /// Wait until no target group of the cluster has the instance, in milliseconds; absent if none had it.
+    /// Wait until no target group of the cluster has the instance, in milliseconds; absent if no target group had the instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_ms: Option<u64>,
     /// Number of target groups that still have the instance.

@@ -1,19 +1,19 @@
 //! Retries until success or a deadline: the only loop for calls to AWS, to the API server and to webhooks.
 //!
-//! Lambda and SQS retry too, but only after a minute or more, too late for a spot notice. A transient failure is retried here, and
-//! a permanent one ends the loop at once.
+//! Lambda and SQS retry too, but only after a minute or more, which is too late for a spot notice. A transient failure is retried
+//! here. A permanent failure ends the loop at once.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// First pause: a spot notice leaves two minutes.
+/// First pause. It is short, because a spot notice leaves two minutes.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Longest pause: a service that is back should not be left idle for seconds of two minutes.
+/// Maximum pause. After a longer pause, a service that is back would stay unused for seconds of a spot notice's two minutes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// First pause of a throttled caller: EC2 returns 20 calls a second to all callers.
+/// First pause after throttling. EC2 grants 20 more calls a second, shared by all callers.
 const FIRST_WHEN_THROTTLED: Duration = Duration::from_secs(1);
-/// Longest pause of a throttled caller: the last of a storm waits that much longer than the calls take to return.
+/// Maximum pause after throttling. In a storm, the last caller waits at most this much longer than necessary.
 const LONGEST_WHEN_THROTTLED: Duration = Duration::from_secs(4);
 
 /// An error that may be transient.
@@ -21,12 +21,12 @@ pub trait Transient {
     /// Returns `true` if the same call may succeed a moment later.
     fn is_transient(&self) -> bool;
 
-    /// Returns `true` if the service had too many calls, perhaps of other callers too.
+    /// Returns `true` if the service throttled the call, perhaps because of other callers.
     fn is_throttled(&self) -> bool {
         false
     }
 
-    /// Least pause that the service demands.
+    /// Minimum pause that the service demands.
     fn retry_after(&self) -> Option<Duration> {
         None
     }
@@ -39,7 +39,7 @@ pub enum Stopped<E> {
 }
 
 impl<E> Stopped<E> {
-    /// The last attempt's error, or `time_up` if none has failed.
+    /// Error of the last failed attempt, or `time_up` if no attempt has failed.
     pub fn error_or(self, time_up: E) -> E {
         match self {
             Self::Failed(error) => error,
@@ -48,7 +48,7 @@ impl<E> Stopped<E> {
     }
 }
 
-/// Retries until success, a permanent failure, or `end`; `retrying` gets each failure that is retried.
+/// Retries until success, a permanent failure, or `end`. `retrying` is called with each failure that is retried.
 pub fn until<T, E: Transient>(
     end: Instant,
     attempt: impl AsyncFnMut() -> Result<T, E>,
@@ -84,7 +84,7 @@ pub fn with_pauses<T, E: Transient>(
     attempts(end, move |error| error.is_transient().then(|| pause(error)).flatten(), attempt, retrying)
 }
 
-/// The pause, or the longer one that the other side requests.
+/// Returns `pause`, or the service's own pause if that is longer.
 fn at_least<E: Transient>(error: &E, pause: Duration) -> Duration {
     pause.max(error.retry_after().unwrap_or_default())
 }
@@ -111,19 +111,19 @@ async fn attempts<T, E>(
     }
 }
 
-/// Random pause up to a length, so that five hundred functions that failed together do not retry together ("full jitter"; AWS
+/// Random pause up to `longest`, so that five hundred functions that failed together do not retry together ("full jitter"; AWS
 /// Architecture Blog, "Exponential Backoff And Jitter").
 #[must_use]
 pub fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(fastrand::f64())
 }
 
-/// Random pause of at least half a length: a throttled caller returns too early after a shorter one.
+/// Random pause of at least half of `longest`. After a shorter pause, a throttled caller would be throttled again.
 fn half_jittered(longest: Duration) -> Duration {
     longest / 2 + jittered(longest / 2)
 }
 
-/// Lengths of pauses: each twice the one before, up to a limit.
+/// Sequence of pauses: each is twice the one before, up to a limit.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     next: Duration,

@@ -1,4 +1,4 @@
-//! Reads settings from the environment, and collects all problems.
+//! Reads settings from environment variables, and collects all problems.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ impl fmt::Display for SettingsError {
 
 #[derive(Debug)]
 pub struct Reader {
-    /// Some values are secrets.
+    /// Names and values of the variables. Some values are secrets.
     variables: Vec<(String, SecretString)>,
     refused: Vec<&'static str>,
     problems: Vec<String>,
@@ -53,8 +53,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Takes the variables with our prefix. An unknown one is no problem: Lambda changes code and variables in two steps, so for a
-    /// moment one of them is another version's.
+    /// Keeps the variables with our prefix. An unknown variable is no problem: Lambda changes code and variables in two steps, so
+    /// for a moment the variables may be those of another version.
     pub fn new(variables: impl Iterator<Item = (String, String)>, known: &[Setting]) -> Self {
         let variables: Vec<(String, SecretString)> =
             variables.filter(|(name, _)| name.starts_with(PREFIX)).map(|(name, value)| (name, value.into())).collect();
@@ -70,12 +70,12 @@ impl Reader {
         &self.unknown
     }
 
-    /// Reads a setting. A refused value is noted, and the default takes its place.
+    /// Reads a setting. If its value is refused, the problem is recorded and the default is returned.
     pub fn read<T>(&mut self, setting: Setting, parse: fn(&str) -> Option<T>) -> T {
         self.read_or_explain(setting, |value| parse(value).ok_or_else(|| describe(value)))
     }
 
-    /// Reads a setting that may be a secret, or too long for a log line: `parse` returns the problem.
+    /// Reads a setting whose value may be secret or too long for a log line. `parse` returns the problem as text.
     pub fn read_or_explain<T>(&mut self, setting: Setting, parse: impl Fn(&str) -> Result<T, String>) -> T {
         let given = self.variables.iter().find(|(name, _)| name == setting.name);
         if let Some((_, value)) = given
@@ -90,7 +90,7 @@ impl Reader {
         parse(setting.default).expect("a test parses each default")
     }
 
-    /// Notes that two settings contradict each other, unless one of them is refused already.
+    /// Records that two settings contradict each other, unless the value of one was refused already.
     pub fn contradict(&mut self, settings: [(Setting, String); 2], why: &str) {
         let [(one, its), (other, others)] = settings;
         if ![one.name, other.name].iter().any(|name| self.refused.contains(name)) {
@@ -107,7 +107,7 @@ impl Reader {
     }
 }
 
-/// Describes a refused value. An address in the wrong place may be a webhook's, which is a secret.
+/// Describes a refused value for the log. An address is left out, because the address of a webhook is a secret.
 #[must_use]
 pub fn describe(value: &str) -> String {
     if value.contains("://") { "is an address".to_owned() } else { format!("is {value:?}") }

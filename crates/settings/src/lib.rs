@@ -25,7 +25,7 @@ pub struct Settings {
     pub drain_on: Vec<NoticeFamily>,
     /// Notices that only cordon a node.
     pub cordon_on: Vec<NoticeFamily>,
-    /// Answer to a launch hook whose node never became Ready; absent: launch hooks are not ours.
+    /// Result sent for a launch hook whose node never became Ready; `None`: launch hooks are left to others.
     pub launch: Option<LifecycleResult>,
     pub managed_node_groups: ManagedNodeGroups,
     pub karpenter: KarpenterNodes,
@@ -34,29 +34,30 @@ pub struct Settings {
     pub managed_tag: Option<ManagedTag>,
     /// Labels that a node must have.
     pub node_selector: Selector,
+    /// Names of the lifecycle hooks that Spillway completes.
     pub hooks: Vec<String>,
     /// Tag of the groups whose hooks the role may complete; absent: all groups.
     pub hook_group_tag: Option<GroupTag>,
-    /// Answer to a hook whose instance is in no cluster, or in one that denies access.
+    /// Result sent for a hook whose instance is in no cluster, or in a cluster that denies access.
     pub hooks_without_node: Option<LifecycleResult>,
-    /// Longest time for which a hook may be held, from its notice.
+    /// Maximum time for which a hook is held, from its notice.
     pub hook_max_wait: Duration,
     /// Time before scheduled maintenance at which its drain begins.
     pub maintenance_lead: Duration,
     pub replace: Replace,
     pub taints: Taints,
     pub load_balancers: LoadBalancers,
-    /// Kubernetes events on the node and its pods describe the drain.
+    /// The drain creates Kubernetes events on the node and its pods.
     pub node_events: bool,
     /// Dry run: the node, its pods and its hook stay unchanged.
     pub dry_run: bool,
-    /// Place of later work; absent without the template.
+    /// Schedule group, role and failure queue for later work; absent without the template.
     pub schedules: Option<Schedules>,
     /// Name of the function's stack; empty without the template.
     pub stack: String,
     /// URL of the queue for messages about drains; absent without recipients.
     pub announcements: Option<String>,
-    /// Refused values and contradictions. Each setting in question has its default, and no notice is handled.
+    /// Refused values and contradictions. If there are any, no notice is handled.
     pub wrong: Option<SettingsError>,
     /// Variables with our prefix that this version does not know.
     pub unknown: Vec<String>,

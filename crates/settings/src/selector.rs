@@ -14,7 +14,8 @@ pub(super) fn parse(text: &str) -> Option<Selector> {
     Some(selector)
 }
 
-/// Splits at the commas outside of parentheses. Unbalanced parentheses are refused later: no key and no value has any.
+/// Splits a selector at the commas outside of parentheses. Unbalanced parentheses are refused later, because no key and no value
+/// may contain one.
 fn requirements(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut from, mut inside) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {

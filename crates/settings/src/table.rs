@@ -2,7 +2,7 @@
 
 use crate::environment::Setting;
 
-/// Default of a list or a name: no restriction.
+/// Default of a list or a name, which means no restriction.
 const NONE: &str = "";
 
 pub(crate) const DRAIN_ON: Setting = Setting {
@@ -58,7 +58,7 @@ pub(crate) const HOOKS_WITHOUT_NODE: Setting = Setting {
 };
 pub(crate) const HOOK_MAX_WAIT: Setting = Setting {
     name: "SPILLWAY_HOOK_MAX_WAIT_S",
-    // Default timeout of a hook.
+    // Auto Scaling's default timeout of a hook.
     default: "3600",
     accepted: "a whole number of seconds from 60 to 172800 (48 hours, Auto Scaling's own limit)",
     meaning: "how long a hook may be held, from its notice, if Auto Scaling holds it that long. Before that, blocked pods \
@@ -158,7 +158,7 @@ pub(crate) const SETTINGS: [Setting; 18] = [
     DRY_RUN,
 ];
 
-/// Variable that the template sets: the place of later work.
+/// Variable that the template sets: schedule group, role and failure queue for later work.
 pub(crate) const SCHEDULES: Setting = Setting {
     name: "SPILLWAY_SCHEDULES",
     default: NONE,
@@ -166,7 +166,7 @@ pub(crate) const SCHEDULES: Setting = Setting {
     meaning: "where the function keeps its later work; the template sets it",
 };
 
-/// Variable that the template sets: the stack of the function's own events.
+/// Variable that the template sets: the stack's name, which the function's own events contain.
 pub(crate) const STACK: Setting = Setting {
     name: "SPILLWAY_STACK",
     default: NONE,
@@ -174,7 +174,7 @@ pub(crate) const STACK: Setting = Setting {
     meaning: "the stack of the function's events on the bus; the template sets it",
 };
 
-/// Variable that the template sets: the queue of the announcer.
+/// Variable that the template sets: the queue of the announce function.
 pub(crate) const ANNOUNCEMENTS: Setting = Setting {
     name: "SPILLWAY_ANNOUNCEMENTS",
     default: NONE,

@@ -21,7 +21,7 @@ pub enum Policy {
     Ignore,
 }
 
-/// Notices that are switched together, by one word.
+/// Notices that are switched on and off together, by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeFamily {
     Spot,
@@ -56,19 +56,19 @@ impl NoticeFamily {
 /// Notices for which nodes of EKS managed node groups are drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManagedNodeGroups {
-    /// Notices for which EKS does not drain them.
+    /// Only notices for which EKS does not drain these nodes.
     Gaps,
-    /// None.
+    /// No notices.
     Leave,
-    /// All.
+    /// All notices.
     Drain,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KarpenterNodes {
-    /// Karpenter drains them.
+    /// Karpenter's nodes are left to Karpenter.
     Leave,
-    /// The `NodeClaim` is deleted, with the deadline on it.
+    /// The node's `NodeClaim` gets the deadline and is deleted, so that Karpenter drains the node.
     NodeClaim,
 }
 
@@ -76,7 +76,7 @@ pub enum KarpenterNodes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedTag {
     pub key: String,
-    /// Absent: any value, as with NTH.
+    /// Value of the tag. `None`: any value, as in aws-node-termination-handler.
     pub value: Option<String>,
 }
 
@@ -131,7 +131,7 @@ impl Replace {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaintNames {
-    /// `spillway/…`.
+    /// Names that begin with `spillway/`.
     Spillway,
     /// Names of aws-node-termination-handler.
     Nth,
@@ -147,13 +147,13 @@ pub struct Taints {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadBalancers {
     Leave,
-    /// Excluded by its label.
+    /// The node is excluded by a label.
     Exclude,
-    /// Excluded, and a hook waits until load balancers have released the instance.
+    /// The node is excluded, and a hook waits until load balancers have released the instance.
     Wait,
 }
 
-/// Place of later work.
+/// Schedule group, role and failure queue for later work of the function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedules {
     /// The stack's own group of schedules.
@@ -163,13 +163,13 @@ pub struct Schedules {
     pub failures_arn: String,
 }
 
-/// A parsed value; `None`: refused.
+/// Parsed value. `None`: the value is refused.
 type Accepted<T> = Option<T>;
 
-/// Word that switches a setting off: an empty variable means the default.
+/// Word that switches a setting off. An empty variable would mean the default.
 const OFF: &str = "off";
 
-/// Notices in the given order, without repetitions.
+/// Parses a list of notices. The order is kept, and repetitions are dropped.
 pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
     if value.is_empty() || value == OFF {
         return Some(Vec::new());
@@ -241,7 +241,7 @@ pub(super) fn seconds(value: &str, accepted: RangeInclusive<u64>) -> Accepted<Du
     accepted.contains(&seconds).then(|| Duration::from_secs(seconds))
 }
 
-/// EKS' names of clusters: up to 100 letters, digits, `-` and `_`.
+/// Parses names of EKS clusters: up to 100 letters, digits, `-` and `_` each.
 pub(super) fn cluster_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 100 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)))
 }
@@ -250,7 +250,7 @@ pub(super) fn hook_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c)))
 }
 
-/// List separated by commas, with blanks around its names. An empty name is refused.
+/// Parses names that commas separate, with optional blanks. An empty name is refused.
 fn list(value: &str, legal: fn(&str) -> bool) -> Accepted<Vec<String>> {
     if value.trim().is_empty() {
         return Some(Vec::new());
@@ -270,7 +270,7 @@ pub(super) fn managed_tag(value: &str) -> Accepted<Option<ManagedTag>> {
     }
 }
 
-/// Tag of characters that IAM does not interpret, in a policy that the template writes as a text.
+/// Parses a tag that the template writes into a policy as text. Characters that IAM interprets are refused.
 pub(super) fn hook_group_tag(value: &str) -> Accepted<Option<GroupTag>> {
     if value.is_empty() {
         return Some(None);

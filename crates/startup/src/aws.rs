@@ -23,10 +23,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Connections shared by all clients of a configuration.
 ///
-/// Lambda freezes the process and its clock between two invocations, for an hour or more. Meanwhile a firewall may forget an
-/// idle connection and drop its packets. The pool would reuse such a connection, and the first call of a notice would wait for
-/// [`ATTEMPT_TIMEOUT`]. So each invocation begins without connections. A warm invocation pays a handshake for each service;
-/// EC2's comes before the claim (`scenarios/thawed.rs` counts).
+/// Lambda freezes the process and its clock between two invocations, for an hour or more. In this time a firewall may forget an
+/// idle connection and then drop its packets. The pool would reuse such a connection, and the first call of a notice would wait
+/// for [`ATTEMPT_TIMEOUT`]. So each invocation begins without connections. A warm invocation pays a handshake for each service;
+/// that for EC2 comes before the claim (`scenarios/thawed.rs` counts).
 #[derive(Debug, Clone)]
 pub struct Connections(Arc<Mutex<SharedHttpClient>>);
 
@@ -96,12 +96,13 @@ pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(CALL_TIMEOUT).build()
 }
 
-/// `AWS_ENDPOINT_URL_<SERVICE>`, else `AWS_ENDPOINT_URL`: interface endpoints with names of their own, and the test bed.
+/// Endpoints from `AWS_ENDPOINT_URL_<SERVICE>`, else `AWS_ENDPOINT_URL`: for interface endpoints with names of their own, and for
+/// the test bed.
 #[derive(Debug)]
 struct Endpoints(BTreeMap<String, String>);
 
 impl Endpoints {
-    /// Keeps only the endpoints: other variables hold secrets.
+    /// Keeps only the variables with endpoints, because others hold secrets.
     fn of(mut variables: BTreeMap<String, String>) -> Self {
         variables.retain(|name, _| name.starts_with("AWS_ENDPOINT_URL"));
         Self(variables)

@@ -1,4 +1,4 @@
-//! CloudWatch metrics in the embedded metric format: a line of the log, no call.
+//! CloudWatch metrics in the embedded metric format: written as a log line, without a call.
 
 use std::iter;
 
@@ -29,14 +29,14 @@ const NAMESPACE: &str = "Spillway";
 /// Dimension of every metric. It separates the alarms of several stacks in an account.
 const STACK: &str = "Stack";
 
-/// Metrics that are repeated with further dimensions. CloudWatch charges for each combination.
+/// Metrics that are also counted by further dimensions. CloudWatch charges for each combination.
 #[derive(Debug, Default)]
 pub struct Breakdown<'a> {
     pub dimensions: &'a [(&'static str, Value)],
     pub metrics: &'a [&'static str],
 }
 
-/// Builds the log line. Each metric has the dimension stack; those of the breakdown are repeated with its dimensions.
+/// Builds the log line. Each metric has the dimension stack. The breakdown's metrics are repeated with its dimensions.
 #[must_use]
 pub fn line(stack: &str, metrics: &[Metric<Value>], breakdown: &Breakdown<'_>, now: Timestamp) -> String {
     let directive = |dimensions: &[&str], includes: &dyn Fn(&str) -> bool| {

@@ -1,4 +1,4 @@
-//! Start of every function.
+//! Start of every function: AWS configuration, logs and metrics.
 
 pub mod aws;
 pub mod emf;

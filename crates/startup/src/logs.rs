@@ -1,7 +1,7 @@
 //! Log lines: JSON on stdout with the timestamp and level by which Lambda filters.
 //!
-//! The field `span` has the name and the fields of the innermost span. A function opens one span for each event that it
-//! handles, and none within it. The span's level is ERROR: an INFO span would be missing where only warnings are logged.
+//! The field `span` has the name and the fields of the innermost span. A function opens one span for each event that it handles,
+//! and none within it. The span's level is ERROR, because an INFO span would be missing where only warnings are logged.
 //!
 //! ```json
 //! {"timestamp": "…", "level": "INFO", "message": "…", "span": {"name": "notice", "instance.id": "i-0123456789abcdef0"}}

@@ -30,7 +30,7 @@ impl Entity {
         self.fields.status.as_deref() == Some("RESOLVED")
     }
 
-    /// The instance's id, valid or not. `None` for any other resource, such as a volume or a host.
+    /// Id of the instance, valid or not. `None`: another resource, such as a volume or a host.
     pub(super) fn instance(&self) -> Option<&str> {
         let value = self.fields.entity_value.as_str();
         let (kind, id) = match value.rsplit_once('/') {

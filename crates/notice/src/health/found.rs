@@ -1,6 +1,7 @@
-//! Maintenance that EC2 names without a notice, as the AWS Health event that would have announced it.
+//! Scheduled maintenance that EC2 lists without a notice, as the AWS Health event that would have announced it.
 //!
-//! The maintenance lookup finds it (`DescribeInstanceStatus`) and hands the event to the function, which reads it like any notice.
+//! The maintenance lookup finds the maintenance (`DescribeInstanceStatus`) and invokes the function with the event, which is read
+//! like any notice.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -9,14 +10,14 @@ use super::super::continued::History;
 use super::super::{Home, InstanceId, Maintenance};
 use super::DETAIL_TYPE;
 
-/// EC2's prefixes of the description of an event that is over. EC2 keeps such an event for a week.
+/// Prefixes of EC2's description of an event that is over. EC2 lists such an event for a week.
 const OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
-/// Largest difference between EC2's and AWS Health's start of one maintenance.
+/// Maximum difference between EC2's and AWS Health's start of the same maintenance.
 const APART: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduledEvent {
-    /// EC2's id of the event. AWS Health has another.
+    /// EC2's id of the event, unlike AWS Health's.
     pub id: String,
     pub instance: InstanceId,
     /// Kind of maintenance: `instance-reboot`, `system-reboot`, `system-maintenance`, `instance-retirement` or `instance-stop`.
@@ -61,8 +62,8 @@ impl Maintenance {
         self.id.starts_with(FOUND)
     }
 
-    /// Returns `true` if the id names this maintenance: the ids are equal, or the id is that of a found maintenance of the same kind
-    /// that starts within an hour.
+    /// Returns `true` if `id` names this maintenance. Either the ids are equal, or `id` is that of a found maintenance of the
+    /// same kind that starts within an hour.
     #[must_use]
     pub fn is(&self, id: &str) -> bool {
         self.id == id || self.found_ids().iter().any(|found| found == id)

@@ -1,7 +1,7 @@
-//! `AWS Health Event`: EC2 will reboot, stop or retire instances at a named time; or this is over. All other events of AWS Health
-//! are not handled.
+//! `AWS Health Event`: EC2 will reboot, stop or retire instances at a named time, or such maintenance is over. All other events
+//! of AWS Health are ignored.
 //!
-//! A long list comes in pages, each an event with its own instances.
+//! AWS Health splits a long list of instances into pages, which are separate events.
 
 mod entity;
 pub(super) mod found;
@@ -22,7 +22,7 @@ const REBOOT: &str = "REBOOT";
 
 pub(super) const DETAIL_TYPE: &str = "AWS Health Event";
 
-/// Fields that are read. Optional ones are missing in an older form, which AWS' documents still show.
+/// Fields that are read. The optional fields are missing in an older form of the event, which AWS' documents still show.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HealthDetail {
@@ -51,7 +51,7 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
             let Date(starts) = detail.start_time.ok_or_else(|| unreadable("detail.startTime", "it is missing"))?;
             (Kind::Maintenance, Deadline::Hard(starts))
         }
-        // The maintenance may be open for other instances, and over for the resolved ones.
+        // The maintenance is over for the resolved instances, and may be open for others.
         Some("open" | "upcoming" | "closed") | None => (Kind::MaintenanceOver, Deadline::Open),
         Some(other) => return Ok(Parsed::Nothing(format!("Spillway does not know the statusCode {}", quoted(other)))),
     };
@@ -74,10 +74,10 @@ impl HealthDetail {
             ("service", self.service.clone(), "EC2"),
             ("eventTypeCategory", self.event_type_category.clone(), "scheduledChange"),
             ("eventScopeCode", or(&self.event_scope_code, "ACCOUNT_SPECIFIC"), "ACCOUNT_SPECIFIC"),
-            // AWS Health sends a copy of each event to another Region,
+            // AWS Health sends a copy of each event to another Region.
             ("backupEvent", or(&self.backup_event, "false"), "false"),
             ("eventRegion", or(&self.event_region, region), region),
-            // and to the organization's administrator account.
+            // AWS Health also sends a copy to the organization's administrator account.
             ("affectedAccount", or(&self.affected_account, account), account),
         ] {
             if given != handled {
@@ -87,7 +87,7 @@ impl HealthDetail {
                 )));
             }
         }
-        // The end of a version's support, months ahead, stops no instance.
+        // The end of a version's support is announced months ahead and stops no instance.
         let of_a_version = self.event_type_code.ends_with("PLANNED_LIFECYCLE_EVENT");
         Ok(of_a_version.then(|| format!("{} takes no instance away", quoted(&self.event_type_code))))
     }
@@ -103,7 +103,8 @@ impl HealthDetail {
         Ok(instances)
     }
 
-    /// Id of the maintenance in all its events: `arn:aws:health:REGION::event/SERVICE/CODE/ID`, or without the two in the middle.
+    /// Id of the maintenance in all its events, the last part of `arn:aws:health:REGION::event/SERVICE/CODE/ID`. Some ARNs lack
+    /// `SERVICE/CODE`.
     fn id(&self) -> Result<String, NoticeError> {
         match self.event_arn.rsplit_once('/') {
             Some((_, id)) if !id.is_empty() => Ok(id.to_owned()),
