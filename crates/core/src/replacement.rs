@@ -207,8 +207,8 @@ pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotR
     }
 }
 
-/// Deadline of a terminate hook's notice that has joined the claim of a spot notice: that of the claim. `None`: the hook's own
-/// deadline holds, for example because that of the claim has passed.
+/// Deadline of a terminate hook's notice that has joined the claim of a spot notice: the claim's deadline. `None`: the hook's own
+/// deadline holds, for example because the claim's has passed.
 pub fn deadline_of_claim(
     notice: &Notice,
     instance: &Instance,

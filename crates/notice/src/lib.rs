@@ -78,7 +78,7 @@ pub struct Notice {
     pub event_id: String,
     pub kind: Kind,
     pub instance: InstanceId,
-    /// Availability Zone that the notice names. Nobody has verified the name.
+    /// Availability Zone that the notice names, unverified.
     pub zone: Option<String>,
     pub time: Timestamp,
     pub deadline: Deadline,
@@ -145,7 +145,7 @@ pub enum Instances {
     /// Instance ids in the notice, with their entries. Each id is parsed in its own invocation, so that a malformed id fails
     /// alone.
     Named(BTreeMap<String, Value>),
-    /// All instances of a capacity reservation, which EC2 lists.
+    /// Capacity reservation whose instances EC2 has to list.
     OfReservation(String),
 }
 

@@ -12,7 +12,7 @@ pub const BLOCKED_BY_BUDGET: &str = "blocked-by-budget";
 pub const BLOCKED_BY_SEVERAL_BUDGETS: &str = "blocked-by-several-budgets";
 
 /// Record of a pod. In the event of a drain that has begun: only its name.
-// A fate that only a newer version knows leaves the name alone, too.
+// If the fate is known only to a newer version, this version reads only the name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]

@@ -26,7 +26,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 /// Lambda freezes the process and its clock between two invocations, for an hour or more. In this time a firewall may forget an
 /// idle connection and then drop its packets. The pool would reuse such a connection, and the first call of a notice would wait
 /// for [`ATTEMPT_TIMEOUT`]. So each invocation begins without connections. A warm invocation pays a handshake for each service;
-/// that for EC2 comes before the claim (`scenarios/thawed.rs` counts).
+/// EC2's handshake comes before the claim (`scenarios/thawed.rs` counts).
 #[derive(Debug, Clone)]
 pub struct Connections(Arc<Mutex<SharedHttpClient>>);
 

@@ -19,7 +19,7 @@ pub const MOST_INVOCATIONS: usize = 200;
 /// Maximum wait for a node that comes back. Its machine boots, and its kubelet starts, in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
 /// Maximum time of a drain if the instance is going at an unknown time: a stop or shutdown, a passed deadline, maintenance that
-/// has begun. An instance that stops has stopped long before, and its node reports it.
+/// has begun. A stopping instance has stopped long before, as its node reports.
 pub const GONE_WITHIN: Duration = Duration::from_mins(10);
 /// Maximum wait until the control plane marks a node whose kubelet is gone as not Ready (50 s by default).
 const SILENT_WITHIN: Duration = Duration::from_secs(90);
@@ -28,7 +28,8 @@ const SILENT_WITHIN: Duration = Duration::from_secs(90);
 pub struct Limits {
     /// Latest end of the drain.
     pub drain: Timestamp,
-    /// Latest time of a retry. Auto Scaling waits longer for a hook's completion than the setting allows the drain to take.
+    /// Latest time of a retry. It may be later than `drain`, because Auto Scaling may wait longer for a hook than the setting
+    /// lets the drain take.
     retry: Timestamp,
     /// Maximum time for which Spillway's hook is held until volumes are detached.
     pub detaching: Duration,

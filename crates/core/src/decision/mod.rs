@@ -1,7 +1,7 @@
 //! Table of decisions: kind of notice by owner of the node. Pure.
 //!
 //! `docs/notices.md` shows the table; a test compares them. Decided elsewhere:
-//! * completion of a hook whose instance has no node, or an unreachable one: `actions/lifecycle.rs`;
+//! * completion of a hook whose instance has no node, or whose node is unreachable: `actions/lifecycle.rs`;
 //! * permission to claim the node: `node/observed.rs`, with the node's labels;
 //! * treatment of each pod: `drain/plan.rs`.
 

@@ -54,7 +54,8 @@ pub fn switch_of(kind: Kind, settings: &Settings) -> Switch {
             Switch::Lists(NoticeFamily::StateChange)
         }
         Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume => Switch::Lists(NoticeFamily::Terminate),
-        // A node that was drained for a terminate hook is uncordoned even if launch hooks are off, and the other way round.
+        // Either of two settings is enough: a node that was drained for a terminate hook is uncordoned even if launch hooks are
+        // off.
         kind if kind.comes_back() && settings.policy(NoticeFamily::Terminate) != Policy::Ignore => {
             Switch::Lists(NoticeFamily::Terminate)
         }

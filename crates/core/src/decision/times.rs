@@ -7,9 +7,9 @@ use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, Kind, Notice};
 use spillway_settings::Settings;
 
-/// Maximum time of a drain for a rebalance recommendation, and about the time until its undo check.
+/// Maximum time of a drain for a rebalance recommendation. The undo check comes soon afterwards.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
-/// Time from the end of `REBALANCE_WINDOW` to the undo check. Even a late drain, which has `LEAST_WINDOW`, has ended by then.
+/// Time from the end of `REBALANCE_WINDOW` to the undo check. Even a late drain, which lasts `LEAST_WINDOW`, has ended by then.
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
 /// Reserve before the start of maintenance, beside the grace periods of the pods. No drain waits for its turn in this time: PDBs
 /// release pods, volumes are detached, and EventBridge Scheduler may be a minute late.
@@ -18,10 +18,10 @@ const RESERVE: SignedDuration = SignedDuration::from_mins(10);
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
 /// Pause between two undo checks of a node.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
-/// Maximum number of undo checks of a node: one day. EC2's windows for a reboot last hours.
+/// Maximum number of undo checks of a node, which take one day. EC2's windows for a reboot last hours.
 const MOST_CHECKS: u32 = 144;
-/// Maximum number of checks of an unreachable cluster after an instance has started: one hour. The update of a control plane
-/// takes minutes.
+/// Maximum number of checks of an unreachable cluster after an instance has started, which take one hour. The update of a control
+/// plane takes minutes.
 const MOST_TRIES: u32 = 6;
 
 /// Time at which the work on the notice begins: at once, except for maintenance that is announced weeks ahead.

@@ -97,7 +97,7 @@ impl ApiResponse {
 /// Interprets the answers of the API server's eviction handler (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
 pub fn interpret(response: &ApiResponse) -> Answer {
     if response.is_success() {
-        // A success without a Kubernetes object came from a proxy.
+        // A success without a Kubernetes object came from a proxy, and does not show that the pod leaves.
         return match serde_json::from_slice::<TypeMeta>(&response.body) {
             Ok(_) => Answer::Leaving,
             Err(error) if error.is_eof() && response.body.len() >= READ => Answer::Leaving,

@@ -10,7 +10,8 @@ use crate::node::readiness::{Ready, ready};
 pub enum Kubelet {
     /// The kubelet reports, or has been silent for less than the cluster's grace period.
     Answers,
-    /// The kubelet has been silent for longer than this grace period, or the node is deleted. No pod's end will be reported.
+    /// The kubelet has been silent for longer than the cluster's grace period, or the node is deleted. No pod's end will be
+    /// reported.
     Silent,
     /// The kubelet has been silent for another [`DEAD_AFTER`], while most nodes of its zone report. The pods do not run, so their
     /// blockers protect nothing.
@@ -22,7 +23,7 @@ pub const DEAD_AFTER: Duration = Duration::from_mins(1);
 
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
-/// Numbers of nodes in the zone of the drained node, which is included.
+/// Number of nodes in the drained node's zone, and number of silent nodes among them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ZoneNodes {
     all: usize,
@@ -35,8 +36,8 @@ impl ZoneNodes {
         self.silent += usize::from(kubelet_of(node) == Kubelet::Silent);
     }
 
-    /// Returns `true` if more than half of several nodes are silent. The control plane may be cut off from the zone, and the pods
-    /// may still run.
+    /// Returns `true` if the zone has several nodes and more than half of them are silent. The control plane may be cut off from
+    /// the zone, and the pods may still run.
     pub fn are_in_doubt(self) -> bool {
         self.all > 1 && 2 * self.silent > self.all
     }

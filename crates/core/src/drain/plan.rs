@@ -175,7 +175,7 @@ fn grace(pod: &Pod) -> Duration {
     pod.spec.termination_grace_period_seconds.map_or(DEFAULT_GRACE, whole_seconds)
 }
 
-/// Converts a grace period. A negative value, which old API servers accept, means one second there.
+/// Converts a grace period. Old API servers accept a negative value, which they treat as one second.
 fn whole_seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(1))
 }

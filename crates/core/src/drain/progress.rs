@@ -361,8 +361,8 @@ impl Progress {
         self.returns.cordoned_again(self.clock.at(now));
     }
 
-    /// Records the state of a pod. A new pod is tracked: `judge` classifies it. A known pod may have begun to leave, or its
-    /// annotations may have changed.
+    /// Records the observed state of a pod. A new pod is classified by `judge` and tracked. A known pod may have begun to leave,
+    /// or its annotations may have changed.
     fn observe(&mut self, pod: &Pod, judge: fn(&mut Returns, &Pod, Instant) -> Arrival, now: Instant) {
         let Some(Planned { uid, name, grace, tier, has_finished, disposition }) = plan(pod) else { return };
         if self.is_collected(pod) {

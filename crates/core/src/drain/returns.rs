@@ -1,8 +1,8 @@
 //! Pods that are placed on a cordoned node, because they tolerate the cordon or name the node. Pure.
 //!
-//! After each eviction, a controller may place another such pod on the node. So these pods are evicted in rounds, and the pause
-//! doubles with each round. A pod that tolerates the cordon is *returned*: the drain does not wait for that pod. The drain waits
-//! for any other pod, because the scheduler may have placed the pod.
+//! After the eviction of such a pod, its controller may place a new pod on the node, again and again. So these pods are evicted
+//! in rounds, and the pause doubles with each round. A pod that tolerates the cordon is *returned*: the drain does not wait for
+//! it. The drain waits for any other pod, because the scheduler may have placed it.
 
 use std::time::Duration;
 

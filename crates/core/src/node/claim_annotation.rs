@@ -27,7 +27,7 @@ pub struct ClaimAnnotation {
     /// Data for other planned drains, if this drain is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
-    /// The claim cordoned the node, which may be uncordoned only then.
+    /// The claim cordoned the node. Otherwise the cordon is somebody else's and stays.
     pub cordoned: bool,
     /// Taints that the claim added, in kubectl's format.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -61,7 +61,7 @@ impl Claims {
         }
     }
 
-    /// Returns the other drains if there are too many to claim the node.
+    /// Returns the other drains if they are too many, so that the node is not claimed.
     pub fn before_claim(&self, node: &str, group: Option<&str>) -> Option<OtherDrains> {
         let others = self.others(node, group).count();
         (LIMIT <= others).then_some(OtherDrains(others))

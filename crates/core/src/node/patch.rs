@@ -47,7 +47,8 @@ impl Operations {
         self.add(&["metadata", map, key], value);
     }
 
-    /// Appends a taint, so that no other taint is lost. If no taint was observed, the caller has to add a test for that.
+    /// Appends a taint, so that no other taint is lost. If no taint was observed, the caller has to test that the node still has
+    /// none.
     pub fn add_taint(&mut self, taint: &Taint, observed: &[Taint]) {
         if observed.is_empty() {
             self.add(&["spec", "taints"], json!([taint]));

@@ -6,7 +6,8 @@ use tokio::time::Instant;
 
 use super::{Termination, Window};
 
-/// Smallest `Retry-After` of a busy API server. No pause after a failure is cut shorter.
+/// Smallest `Retry-After` of a busy API server. To end at the pod's forced deletion, a pause may be cut to this length, but no
+/// further.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Minimum timeout of an eviction. Of 110 evictions at once, the last was answered after 240 ms.

@@ -10,7 +10,7 @@ use super::Window;
 pub(super) const LEAST_GRACE: Duration = Duration::from_secs(1);
 
 /// Minimum time from a repeated deletion to the terminating pod's new end. If the new end is in the past, the API server sets a
-/// grace period of one second. It has its own clock and keeps whole seconds, and the request takes time.
+/// grace period of one second. The API server has its own clock and keeps whole seconds, and the request takes time.
 const AHEAD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

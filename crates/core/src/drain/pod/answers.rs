@@ -105,7 +105,7 @@ impl Tracked {
     }
 
     /// Records a refusal that may concern only this pod, such as an admission webhook's. The failing eviction then blocks the pod
-    /// as a PDB does, and may last as long.
+    /// as a PDB would.
     fn refused(&mut self, message: String, again: Instant) -> Option<Transition> {
         if let None | Some(Blocker::FailingEviction(_)) = self.blocked.by() {
             self.blocked = Blocked::By(Blocker::FailingEviction(message.clone()));

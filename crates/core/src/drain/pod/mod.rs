@@ -190,7 +190,8 @@ impl Tracked {
         }
     }
 
-    /// Time from which the do-not-disrupt annotation is ignored: its own end, or the time for critical pods if that is earlier.
+    /// Time from which the do-not-disrupt annotation is ignored: its own end, or the time from which critical pods are evicted,
+    /// if that is earlier.
     fn annotation_ends(&self, own: Option<Instant>, window: Window) -> Option<Instant> {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
