@@ -79,9 +79,6 @@ lint: need venv ## format, clippy, dependencies, scripts, language
 ci: ## what the continuous integration runs: test, then lint
 	@.ci/run
 
-pictures: venv ## the pictures of docs/, from receipts, by a Chromium (CHROMIUM=…)
-	@$(PYTHON) scripts/pictures
-
 build: need venv ## the package to deploy, as `sam build` (ARCHITECTURE=arm64 or x86_64)
 	@scripts/sam-build $(ARCHITECTURE) .aws-sam/build
 

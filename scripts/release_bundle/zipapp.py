@@ -14,6 +14,6 @@ FOLDERS = ("deploy/optional/",)
 
 def of(entries: dict[str, Entry]) -> Entry:
     """The program, its modules and the files that it reads, from those of a bundle."""
-    modules = {path[len("tools/") :]: one for path, one in entries.items() if path.startswith("tools/") and path.endswith((".py", ".css", ".txt"))}
+    modules = {path[len("tools/") :]: one for path, one in entries.items() if path.startswith("tools/") and path.endswith((".py", ".txt"))}
     files = {f"{FOLDER}/{path}": one for path, one in entries.items() if path in FILES or path.startswith(FOLDERS)}
     return Entry(SHEBANG + zipped({"__main__.py": entries[PROGRAM], **modules, **files}), executable=True)

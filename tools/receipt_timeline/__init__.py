@@ -1,5 +1,5 @@
-"""Receipts (docs/receipt.md) as text or as a picture: one drain pod by pod, or many node by node.
+"""Receipts (docs/receipt.md) as text, as an HTML page or as JSON.
 
-find.py finds receipts in a log, receipt.py reads them, drain.py joins the invocations of a drain, fleet.py the drains of nodes. page.py and
-fleet_page.py draw them with bars.py, lanes.py and scale.py; text.py prints them.
+find.py finds receipts in a log, receipt.py reads them, drain.py joins the invocations of a drain; text.py and page.py
+show drains.
 """

@@ -1,4 +1,4 @@
-"""The command `spillway show`: receipts from the function's log or a file, as text, as a picture or as JSON."""
+"""The command `spillway show`: receipts from the function's log or a file, as text, as a page or as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from cli.times import span
 
 from .drain import Drain, drains_of
 from .find import receipts_in
-from .fleet_page import fleet_page
 from .log import fetched
 from .page import page
 from .receipt import Fate, read
@@ -78,8 +77,7 @@ def _show(drains: list[Drain], receipts: list[Json], options: argparse.Namespace
         whose = {(drain.event_id, drain.instance) for drain in drains}
         print(json.dumps([one for one in receipts if (one["notice"].get("event_id"), one.get("instance")) in whose], indent=2))
     elif options.output == "html":
-        html = page(drains[0]) if len(drains) == 1 else fleet_page(drains)
-        Path(options.to).write_text(html, encoding="utf-8", errors="replace")
+        Path(options.to).write_text(page(drains), encoding="utf-8", errors="replace")
         print(options.to)
     else:
         print(text_of(drains))

@@ -1,193 +1,166 @@
-"""A drain's picture, alone on a page or within that of a fleet."""
+"""Drains as an HTML page that loads and runs nothing: a section for each drain, with a bar for each pod. Pure."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from xml.etree.ElementTree import Element
+from collections import Counter
+from itertools import groupby
+from typing import Union
+from xml.etree.ElementTree import Element, tostring
 
 from cli import counted
 
-from . import lanes
-from .bars import bar, css, is_timed, line, picture, span, story, upright
 from .drain import Drain
-from .groups import MANY, Group, Queue, Row, groups
-from .marks import symbol
-from .markup import append, element
 from .receipt import UNTOUCHED, Fate, Pod
-from .scale import MINUTE, Scale, enlarged, whole
-from .sheet import badge, legend, sheet
-from .words import clock, day_and_clock, duration, moment
+from .text import facts, heading, in_order, notes, story
+from .words import day_and_clock, duration
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+# More pods of a good fate than these are folded.
+MANY = 20
+GOOD = (Fate.CLEAN, *UNTOUCHED)
+# A deadline this many times later than the end of the drain is not drawn.
+FAR = 3
+STYLE = """
+:root { color-scheme: light dark; }
+body { max-width: 1000px; margin: 20px auto; padding: 0 16px; font: 15px/1.4 system-ui, sans-serif; }
+code, small, p, dd { overflow-wrap: anywhere; }
+h1, h2 { font-size: 20px; }
+section { margin-top: 32px; }
+p, dl { margin: 4px 0; }
+dl { display: grid; grid-template-columns: 90px 1fr; }
+dd { margin: 0; }
+dt, small { opacity: 0.75; }
+th, td { padding: 2px 12px 2px 0; text-align: left; }
+summary { margin-top: 14px; font-weight: bold; }
+.pod { margin: 6px 0 6px 14px; }
+.bar { position: relative; height: 12px; margin: 2px 0; background: #8882; }
+.bar i { position: absolute; height: 100%; background: currentColor; }
+.bar .waiting, .key .waiting { background: #8888; }
+.bar .blocked, .key .blocked { background: repeating-linear-gradient(45deg, #7346ad 0 3px, #a88fd0 3px 6px); }
+.bar .limit, .key .limit { width: 2px; background: #d3203d; }
+.key i { display: inline-block; width: 24px; height: 10px; margin-left: 12px; background: #1d8a78; }
+.lost, .unconfirmed { color: #d3203d; }
+.forced, .would-be-blocked { color: #c9600f; }
+.clamped { color: #a87400; }
+.clean { color: #1d8a78; }
+.remaining { color: #2f74d0; }
+"""
+Child = Union[Element, str]
 
 
-def page(drain: Drain) -> str:
-    subject = _subject(drain)
-    title = element("h1", badge(drain.ending), " ", element("span", subject, class_="subject"))
-    return sheet(f"{drain.ending}: {subject}", element("header", title, *about(drain)), element("main", *picture_of(drain)))
+def page(drains: list[Drain]) -> str:
+    """One drain, or several with a table before them, those that lost pods first."""
+    drains = sorted(drains, key=lambda drain: (drain.ending != "failed", -_lost(drain)))
+    title = heading(drains[0]) if len(drains) == 1 else _summary(drains)
+    head = _element(
+        "head",
+        _element("meta", charset="utf-8"),
+        _element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        _element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        _element("title", title),
+        _element("style", STYLE),
+    )
+    table = [_element("h1", title), _table(drains)] if len(drains) > 1 else []
+    sections = [_section(drain, f"drain-{number}") for number, drain in enumerate(drains)]
+    html = _element("html", head, _element("body", *table, *sections), lang="en")
+    return f"<!doctype html>\n{tostring(html, encoding='unicode', method='html')}\n"
 
 
-def picture_of(drain: Drain, within: str = "") -> list[Element]:
-    keys = [_legend(drain)] if drain.leaving else []
-    return [_counts(drain, within), *keys, _chart(drain, within), _footer(drain)]
+def _element(tag: str, *children: Child, **attributes: str) -> Element:
+    """An element. Text is escaped when the page is written, so nothing in a receipt becomes markup."""
+    made = Element(tag, {name.strip("_").replace("_", "-"): value for name, value in attributes.items()})
+    for child in children:
+        if isinstance(child, Element):
+            made.append(child)
+        elif len(made):
+            made[-1].tail = (made[-1].tail or "") + child
+        else:
+            made.text = (made.text or "") + child
+    return made
 
 
-def _subject(drain: Drain) -> str:
-    return drain.node or drain.instance or "no instance"
+def _summary(drains: list[Drain]) -> str:
+    endings = ", ".join(f"{number} {ending}" for ending, number in Counter(drain.ending for drain in drains).items())
+    return f"{counted(len(drains), 'drain')}: {endings}; {counted(sum(map(_lost, drains)), 'pod')} lost"
 
 
-def about(drain: Drain) -> list[Element]:
-    parts = [element("p", _sentence(drain.reason, drain), class_="reason")]
-    if drain.missing:
-        parts.append(element("p", f"The file has {drain.missing}.", class_="dry-run"))
-    if drain.dry_run:
-        parts.append(element("p", "A dry run: nothing was changed.", class_="dry-run"))
-    facts = element("dl")
-    for name, value in _facts(drain):
-        append(facts, element("div", element("dt", name), element("dd", value)))
-    return [*parts, facts]
+def _lost(drain: Drain) -> int:
+    return sum(pod.fate is Fate.LOST for pod in drain.pods)
 
 
-def _sentence(text: str, drain: Drain) -> str:
-    """The reason; the name that stands above it is not said again."""
-    for kind, name in (("node", drain.node), ("instance", None if drain.node else drain.instance)):
-        text = text.replace(f"{kind} {name}", f"the {kind}") if name else text
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+def _table(drains: list[Drain]) -> Element:
+    names = ("Ending", "Node", "Cluster", "Zone", "Notice", "At", "Cordoned after", "Over after", "Pods lost")
+    rows = [_element("tr", *(_element("th", name) for name in names))]
+    for number, drain in enumerate(drains):
+        claimed, incomplete = drain.step_ms("claimed"), ", lines are missing" if drain.missing else ""
+        when = day_and_clock(drain.noticed) if drain.noticed else ""
+        cells: list[Child] = [
+            _element("b", drain.ending, class_=_colour(drain)),
+            _element("a", drain.node or drain.instance or "no instance", href=f"#drain-{number}"),
+            *(drain.cluster or "", drain.zone or "", drain.kind or "", when),
+            *("" if claimed is None else duration(claimed), duration(drain.over_ms), f"{_lost(drain)}{incomplete}"),
+        ]
+        rows.append(_element("tr", *(_element("td", cell) for cell in cells)))
+    return _element("table", *rows)
 
 
-def _facts(drain: Drain) -> list[tuple[str, str]]:
-    facts = [
-        ("Error", drain.error),
-        ("Notice", _notice(drain)),
-        ("Node claimed", _moment(drain, drain.step_ms("claimed"))),
-        ("Drain over", _moment(drain, drain.drained_ms)),
-        ("Instance goes" if drain.deadline_ms is not None else "Longest wait over", _moment(drain, drain.limit_ms)),
-        ("Instance", " in ".join(filter(None, [drain.instance_type, drain.zone]))),
-        ("Instance id", drain.instance if drain.node else None),
-        ("Cluster", drain.cluster),
-        ("Group", drain.group),
-        ("Managed by", drain.managed_by),
-        ("Decision", drain.decision),
-        ("Hook", drain.hook and f"{drain.hook.name}, {lanes.hook_in_words(drain)}"),
-    ]
-    return [(name, value) for name, value in facts if value]
+def _colour(drain: Drain) -> str:
+    return "lost" if drain.ending == "failed" else ""
 
 
-def _notice(drain: Drain) -> str:
-    before = f"{duration(drain.announced_ms)} before the drain began" if drain.announced_ms else None
-    return ", ".join(filter(None, [drain.kind, drain.noticed and day_and_clock(drain.noticed), before]))
+def _section(drain: Drain, name: str) -> Element:
+    parts = [_element("h2", heading(drain), class_=_colour(drain)), *(_element("p", note) for note in notes(drain))]
+    of_facts = (_element(tag, text) for pair in facts(drain) for tag, text in zip(("dt", "dd"), pair))
+    parts.append(_element("dl", *of_facts))
+    to_ms = _drawn_ms(drain)
+    if any(pod.fate not in UNTOUCHED for pod in drain.pods):
+        parts.append(_key(drain, to_ms))
+    for fate, of_fate in groupby(in_order(drain.pods), key=lambda pod: pod.fate):
+        pods = list(of_fate)
+        is_open = {} if fate in GOOD and len(pods) > MANY else {"open": ""}
+        summary = _element("summary", f"{len(pods)} {fate.value}", class_=fate.value)
+        parts.append(_element("details", summary, *(_row(pod, drain, to_ms) for pod in pods), **is_open))
+    return _element("section", *parts, id=name)
 
 
-def _moment(drain: Drain, at_ms: int | None) -> str | None:
-    if at_ms is None or drain.time is None:
-        return None
-    digits = 1 if at_ms % 1000 and at_ms < MINUTE else 0
-    is_same_day = (drain.time + timedelta(milliseconds=at_ms)).date() == drain.time.date()
-    at = f"{clock(drain.time, at_ms, digits)} UTC" if is_same_day else day_and_clock(drain.time, at_ms)
-    return f"{at}, after {duration(at_ms)}"
+def _drawn_ms(drain: Drain) -> int:
+    """End of the bars: the deadline, unless the drain was over long before it."""
+    end = max([drain.over_ms, *(pod.gone_ms or 0 for pod in drain.pods), 1])
+    return max(end, drain.limit_ms) if drain.limit_ms is not None and drain.limit_ms < end * FAR else end
 
 
-def _counts(drain: Drain, within: str) -> Element:
-    counts = element("nav", class_="counts")
-    if not drain.pods:
-        append(counts, element("span", "No pod was touched."))
-    for group in groups(drain):
-        fate = group.pods[0].fate
-        words = f"{len(group.pods)} {group.name.lower()}"
-        append(counts, element("a", symbol(css(fate)), words, href=f"#{within}{_anchor(group)}", class_=css(fate)))
-    return counts
+def _key(drain: Drain, to_ms: int) -> Element:
+    zero = "notice" if drain.time == drain.noticed else "begin of the drain"
+    words = [("waiting", "before its eviction"), ("blocked", "blocked by a budget"), ("leaving", "shutting down")]
+    marks: list[Child] = [part for name, word in words for part in (_element("i", class_=name), f" {word}")]
+    if drain.limit_ms is not None and drain.limit_ms <= to_ms:
+        marks += [_element("i", class_="limit"), " deadline"]
+    return _element("p", f"From the {zero} to {duration(to_ms)}:", *marks, class_="key")
 
 
-def _chart(drain: Drain, within: str) -> Element:
-    if drain.time is None:
-        return element("p", "The notice has no time, so that nothing can be drawn.", class_="empty")
-    scale = enlarged(drain)
-    chart = element("div", lanes.lines(drain, scale), class_="chart")
-    append(chart, element("section", lanes.window(drain, whole(drain), scale), class_="above"))
-    append(chart, lanes.axis(scale, drain.zero, drain.time))
-    append(chart, lanes.hook(drain, scale))
-    for lane in lanes.invocations(drain, scale):
-        append(chart, lane)
-    if len(drain.leaving) > MANY:
-        append(chart, lanes.left_when(drain, scale))
-    for group in groups(drain):
-        append(chart, _group(group, drain, scale, within))
-    return chart
+def _row(pod: Pod, drain: Drain, to_ms: int) -> Element:
+    parts: list[Child] = [_element("code", pod.name)]
+    if pod.fate not in UNTOUCHED:
+        parts.append(_bar(pod, drain, to_ms))
+    return _element("div", *parts, _element("small", f" {story(pod)}"), class_="pod")
 
 
-def _anchor(group: Group) -> str:
-    return group.name.lower().replace(" ", "-").replace(",", "")
+def _bar(pod: Pod, drain: Drain, to_ms: int) -> Element:
+    """Before and after the API server accepted the eviction. A pod that nobody evicted was leaving already."""
+    claimed = drain.step_ms("claimed") or 0
+    ended = pod.gone_ms if pod.gone_ms is not None else drain.over_ms
+    accepted = pod.accepted_ms if pod.accepted_ms is not None else ended if pod.evictions else claimed
+    before = "blocked" if pod.refusals else "waiting"
+    drawn = [_span(before, claimed, accepted, to_ms), _span("leaving", accepted, ended, to_ms)]
+    if drain.limit_ms is not None and drain.limit_ms <= to_ms:
+        drawn.append(_element("i", class_="limit", style=f"right:{_percent(to_ms - drain.limit_ms, to_ms)}"))
+    return _element("div", *drawn, class_=f"bar {pod.fate.value}")
 
 
-def _group(group: Group, drain: Drain, scale: Scale, within: str) -> Element:
-    heading = [
-        symbol(css(group.pods[0].fate)),
-        element("strong", group.name),
-        element("span", f" {counted(len(group.pods), 'pod')}: {group.meaning}"),
-    ]
-    rows = [_row(row, drain, scale, group.is_folded) for row in group.rows()]
-    place = f"{within}{_anchor(group)}"
-    if group.is_folded:
-        return element("details", element("summary", *heading), *rows, id=place, class_="group")
-    return element("section", element("h2", *heading), *rows, id=place, class_="group")
+def _span(name: str, begin_ms: int, end_ms: int, to_ms: int) -> Element:
+    left, width = _percent(begin_ms, to_ms), _percent(end_ms - begin_ms, to_ms)
+    return _element("i", class_=name, style=f"left:{left};width:{width}")
 
 
-def _row(row: Row, drain: Drain, scale: Scale, is_short: bool) -> Element:
-    return _queue(row, drain, scale) if isinstance(row, Queue) else _pod(row, drain, scale, is_short)
-
-
-def _queue(queue: Queue, drain: Drain, scale: Scale) -> Element:
-    one = queue.as_one()
-    fate = element("span", one.fate.value, class_=f"fate {css(one.fate)}")
-    named = element("div", f"{len(queue.pods)} pods of budget {queue.budget}", " ", fate, class_="name")
-    folded = [_pod(pod, drain, scale, is_short=True) for pod in queue.pods]
-    summary = element("summary", named, bar(one, drain, scale), lanes.note(_queue_in_words(queue, one)), class_="row")
-    return element("details", summary, *folded, class_="queue")
-
-
-def _queue_in_words(queue: Queue, one: Pod) -> str:
-    if one.accepted_ms is None or one.requested_ms is None:
-        return f"budget {queue.budget} blocked them to the end"
-    gone = f" · the last gone at {moment(one.gone_ms)}" if one.gone_ms is not None else ""
-    return f"the last of them was blocked for {duration(one.accepted_ms - one.requested_ms)}{gone}"
-
-
-def _pod(pod: Pod, drain: Drain, scale: Scale, is_short: bool) -> Element:
-    """A pod's row; a short one has no room for its whole story, which stands in its picture's title."""
-    namespace, _, name = pod.name.rpartition("/")
-    whose = element("span", f"{namespace}/", class_="namespace") if namespace else None
-    gone = f", gone at {moment(pod.gone_ms)}" if is_short and pod.gone_ms is not None else ""
-    fate = element("span", f"{pod.fate.value}{gone}", class_=f"fate {css(pod.fate)}")
-    named = element("div", element("span", whose, name, class_="pod"), " ", fate, class_="name")
-    if pod.fate in UNTOUCHED:
-        return element("div", named, element("p", element("span", pod.why or "")), class_="row untouched")
-    if is_short:
-        return lanes.row(named, bar(pod, drain, scale), class_="short")
-    return lanes.row(named, bar(pod, drain, scale), story(pod))
-
-
-def _legend(drain: Drain) -> Element:
-    example, leaving = Scale(0, 100), drain.leaving
-    are_timed = any(is_timed(pod) for pod in leaving)
-    bar_of = {name: span(example, 5, 95, name) for name in ("leaving clean", "unknown clean")}
-    wide = {name: span(example, 5, 95, name, y=3 if name in ("asked", "blocked") else 2, height=12 if name in ("asked", "blocked") else 14)
-            for name in ("asked", "blocked", "grace", "missing")}  # fmt: skip
-    keys = [
-        (True, upright(example, 50, "claimed"), "node claimed, drain over"),
-        (are_timed, line(example, 5, 95, "waiting"), "waiting for its turn"),
-        (are_timed, wide["asked"], "eviction requested"),
-        (any(pod.refusals for pod in leaving), wide["blocked"], "blocked by a budget (PDB)"),
-        (are_timed, bar_of["leaving clean"], "shutting down"),
-        (are_timed, wide["grace"], "the grace it was given"),
-        (any(pod.given_s for pod in leaving), wide["missing"], "what it asks for beyond"),
-        (not all(is_timed(pod) for pod in leaving), bar_of["unknown clean"], "until its end: no more is known"),
-        (any(pod.fate is Fate.UNCONFIRMED for pod in leaving), line(example, 5, 95, "unsure"), "nobody knows"),
-        (drain.limit_ms is not None, upright(example, 50, "limit"), lanes.limit_in_words(drain)),
-    ]
-    return legend([(is_used, picture(drawn, class_="key"), meaning) for is_used, drawn, meaning in keys])
-
-
-def _footer(drain: Drain) -> Element:
-    found = element("details", element("summary", "In the log"))
-    append(found, element("p", f"Event id {drain.event_id or 'unknown'}, request ids {', '.join(drain.request_ids)}"))
-    for receipt in drain.receipts:
-        append(found, element("p", f"{receipt.request_id}: {receipt.ending}: {receipt.reason}"))
-    return element("footer", found)
+def _percent(ms: int, of_ms: int) -> str:
+    return f"{min(max(ms / of_ms, 0), 1):.2%}"

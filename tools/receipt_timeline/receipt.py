@@ -78,22 +78,9 @@ class Pod:
 
 @dataclass(frozen=True)
 class Hook:
-    group: str
     name: str
     state: str
     result: str | None = None
-    heartbeats_ms: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Window:
-    """Time that there was for the drain."""
-
-    # End of the invocation's work.
-    end_ms: int
-    # End of the instance; None while something waits for Spillway.
-    deadline_ms: int | None = None
-    margin_s: int = 0
 
 
 @dataclass(frozen=True)
@@ -128,15 +115,14 @@ class Receipt:
     written: datetime | None = _named("timestamp", None)
     instance: str | None = None
     zone: str | None = None
-    instance_type: str | None = None
     group: str | None = _named("auto_scaling_group", None)
     cluster: str | None = None
     node: str | None = None
-    managed_by: str | None = None
     decision: str | None = None
     dry_run: bool = False
     error: str | None = None
-    window: Window | None = None
+    # End of the longest wait of a hook, if the notice has no deadline.
+    window_ms: int | None = _named("window.deadline_ms", None)
     pods: tuple[Pod, ...] = ()
     hook: Hook | None = None
     earlier: tuple[Earlier, ...] = ()
@@ -149,8 +135,18 @@ class Receipt:
     def step_ms(self, name: str) -> int | None:
         return next((step.at_ms for step in self.steps if step.step == name), None)
 
+    @property
+    def limit_ms(self) -> int | None:
+        """End of the instance; with a hook, the end of its longest wait."""
+        return self.window_ms if self.deadline is None else self.ms(self.deadline)
 
-CLASSES: dict[str, type] = {one.__name__: one for one in (Step, Pod, Hook, Window, Earlier, Lines)}
+    @property
+    def span(self) -> tuple[int, int]:
+        times = [step.at_ms for step in self.steps] + ([self.ms(self.written)] if self.time and self.written else [])
+        return (min(times), max(times)) if times else (0, 0)
+
+
+CLASSES: dict[str, type] = {one.__name__: one for one in (Step, Pod, Hook, Earlier, Lines)}
 # The types of single values, and their names in errors.
 SCALARS = {"str": (str, "a text"), "int": (int, "a whole number"), "bool": (object, ""), "datetime": (str, "a text"), "Fate": (str, "a text")}
 
@@ -178,6 +174,8 @@ def _made(kind: type, document: Any, place: str) -> Any:
             if not isinstance(value, dict):
                 raise NotAReceipt(f"not a receipt: {at.rpartition('.')[0]} is {value!r:.60}, not an object")
             value = value.get(name)
+            if value is None:
+                break
         if value is not None:
             values[one.name] = _value(one.type.replace(" | None", ""), value, at)
         elif one.default is MISSING and one.default_factory is MISSING:

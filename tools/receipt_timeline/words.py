@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 
 def duration(ms: int) -> str:
@@ -22,33 +22,12 @@ def duration(ms: int) -> str:
 
 
 def moment(ms: int) -> str:
-    return duration(ms) if abs(ms) < 3_600_000 else _hours(ms // 1000)
+    seconds = ms // 1000
+    return duration(ms) if abs(ms) < 3_600_000 else f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} h"
 
 
-def tick(ms: int, step: int) -> str:
-    """A mark of the axis, no more exact than the distance to the next."""
-    if step < 1000:
-        return f"{ms / 1000:.{2 if step < 100 else 1}f} s"
-    seconds, minutes = ms // 1000, ms // 60_000
-    if step < 60_000:
-        if abs(seconds) < 300:
-            return f"{seconds} s"
-        return _hours(seconds) if minutes >= 60 else f"{minutes}:{seconds % 60:02} min"
-    return f"{minutes} min" if step % 3_600_000 or minutes % 60 else f"{minutes // 60} h"
-
-
-def _hours(seconds: int) -> str:
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} h"
-
-
-def clock(time: datetime, ms: int, digits: int = 0) -> str:
-    at = time + timedelta(milliseconds=ms)
-    fraction = f".{at.microsecond // 1000:03}"[: digits + 1] if digits else ""
-    return f"{at:%H:%M:%S}{fraction}"
-
-
-def day_and_clock(time: datetime, ms: int = 0) -> str:
-    return f"{time + timedelta(milliseconds=ms):%Y-%m-%d %H:%M:%S} UTC"
+def day_and_clock(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def listed(words: list[str]) -> str:

@@ -35,7 +35,7 @@ class FromTheLog(Shown):
         self.answers("filter-log-events", [json.dumps(receipt) + "\n" for receipt in storm] + ["no JSON {"])
         done = self.show("--since", "2026-11-21T03:00", "--until", "2026-11-21T04:30+01:00", "-o", "html")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "spillway.html\n", ""))
-        self.assertIn("3 nodes: 1 failed, 2 drained", self.page())
+        self.assertIn("3 drains: 1 failed, 2 drained", self.page())
         call = self.calls()[-1]
         of = dict(zip(call[2::2], call[3::2]))
         self.assertEqual((of["--start-time"], of["--end-time"]), ("1795230000000", "1795231800000"))
@@ -89,8 +89,8 @@ class FromAFile(Shown):
         self.assertEqual(json.loads(done.stdout), [receipts.dry_run()])
 
     def test_lone_surrogate_does_not_prevent_the_page(self) -> None:
-        self.assertEqual(self.show(*self.log(receipts.receipt(reason="cut \ud83d")), "-o", "html").returncode, 0)
-        self.assertIn("Cut ?.", self.page())
+        self.assertEqual(self.show(*self.log(receipts.receipt(pods=[receipts.pod("cut \ud83d", "clean")])), "-o", "html").returncode, 0)
+        self.assertIn("<code>cut ?</code>", self.page())
 
     def test_a_packed_export_is_unpacked(self) -> None:
         (self.folder / "000000.gz").write_bytes(gzip.compress(json.dumps(receipts.drained()).encode()))
@@ -100,9 +100,9 @@ class FromAFile(Shown):
         other = {**receipts.ignored(), "instance": "i-0000000000000000f"}
         log = (*self.log(receipts.drained(), receipts.ignored(), other), "-o", "html")
         self.assertEqual(self.show(*log).returncode, 0)
-        self.assertIn("2 nodes: 1 drained, 1 ignored", self.page())
+        self.assertIn("3 drains: 1 drained, 2 ignored", self.page())
         self.assertEqual(self.show(*log, "i-1234567890abcdef0").returncode, 0)
-        self.assertIn("1 node: 1 drained", self.page(), "two notices of one instance")
+        self.assertIn("2 drains: 1 drained, 1 ignored", self.page(), "two notices of one instance")
         self.assertEqual(self.show(*log, "orders-0").returncode, 0, "a part of a pod's name")
         refused = self.show(*log, "e-9")
         self.assertEqual(refused.returncode, 1)

@@ -9,9 +9,9 @@ import unittest
 
 from receipt_timeline.drain import drains_of
 from receipt_timeline.find import NoReceipt, receipts_in
-from receipt_timeline.fleet_page import fleet_page
 from receipt_timeline.page import page
 from receipt_timeline.receipt import read
+from receipt_timeline.text import text_of
 
 from . import receipts
 
@@ -79,8 +79,8 @@ class InSeveralLines(unittest.TestCase):
         [found] = receipts_in("\n".join(self.lines[:2]))
         self.assertEqual((len(found["pods"]), found["lines"]), (4, {"found": 2, "of": 3}))
         [drain] = drains_of([read(found)])
-        for html in (page(drain), fleet_page([drain, drain])):
-            self.assertIn("2 of 3 lines of the receipt: pods are missing", html)
+        for shown in (page([drain]), text_of([drain, drain])):
+            self.assertIn("2 of 3 lines of the receipt: pods are missing", shown)
 
 
 class NotFound(unittest.TestCase):
