@@ -19,7 +19,6 @@ sys.path.insert(0, str(ROOT / "tools"))
 from from_nth import sam  # noqa: E402
 from from_nth.installation import installation  # noqa: E402
 from from_nth.report import convert  # noqa: E402
-from from_nth.template import parameters  # noqa: E402
 
 PAGES = sorted((ROOT / "docs").glob("*.md")) + [ROOT / "README.md"]
 
@@ -67,7 +66,7 @@ class WhatADeploymentChanges(unittest.TestCase):
             file = Path(folder) / "samconfig.toml"
             file.write_text((ROOT / "samconfig.toml").read_text())
             for command, _, promised in steps:
-                conversion = convert(nth, parameters(), "prod", live="--live" in command)
+                conversion = convert(nth, "prod", live="--live" in command)
                 file.write_text(sam.with_section(file.read_text(), conversion.parameters))
                 section = tomllib.loads(file.read_text())["from-nth"]["deploy"]["parameters"]
                 stack = deployed(stack, parsed(section["parameter_overrides"]))

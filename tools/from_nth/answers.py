@@ -24,7 +24,6 @@ class Verdict(Enum):
     DIFFERS = "differs"
     NOT_NEEDED = "not needed"
     NO_COUNTERPART = "no counterpart"
-    NOT_IN_THIS_VERSION = "not in this version"
     UNKNOWN = "unknown"
 
 
@@ -87,9 +86,7 @@ FACTS: dict[str, Callable[[Installation], object]] = {
     "heartbeats": lambda nth: heartbeats_until(nth) is not None,
     "other-effect": lambda nth: nth["TAINT_EFFECT"] in ("PreferNoSchedule", "NoExecute"),
     "address": has_address,
-    "placeholder": lambda nth: placeholder(nth["webhookURL"]),
     "url-referred": lambda nth: "webhookURL" in nth.referred,
-    "url-in-secret": lambda nth: "webhookURL" in nth.referred or nth["webhookURLSecretName"],
     "headers": _headers_can_be_read,
     "template-file": template_file,
     "config-map-named": lambda nth: nth["webhookTemplateConfigMapName"] or nth["webhookTemplateConfigMapKey"],
@@ -122,15 +119,19 @@ def _former(nth: Installation, key: str, successor: str, _: str) -> Answer:
     )
 
 
-def _secret(nth: Installation, *_: str) -> Answer:
-    reference = nth.referred.get("webhookURL", {}).get("secretKeyRef") or {}
-    name = str(reference.get("name") or nth["webhookURLSecretName"])
-    url = _kubectl_get("secret", name, str(reference.get("key") or "webhookurl"), " | base64decode")
-    return _kept(nth, f' --webhook-url "$({url})"', "The function reads no Secret of the cluster. ")
-
-
-def _kept(nth: Installation, options: str = "", first: str = "") -> Answer:
+def _webhook(nth: Installation, *_: str) -> Answer:
     """The document is made of the values by this tool, so that no secret is shown or stands in a command."""
+    first, options = "", ""
+    reference = nth.referred.get("webhookURL", {}).get("secretKeyRef") or {}
+    if secret := reference.get("name") or nth["webhookURLSecretName"]:
+        first = "The function reads no Secret of the cluster. "
+        options = f' --webhook-url "$({_kubectl_get("secret", secret, reference.get("key") or "webhookurl", " | base64decode")})"'
+    elif found := placeholder(nth["webhookURL"]):
+        first = f"It has the placeholder {found}, and this tool does not know what takes its place: URL. "
+        options = ' --webhook-url "$URL"'
+    if template_file(nth):
+        get = _kubectl_get("configmap", nth["webhookTemplateConfigMapName"], nth["webhookTemplateConfigMapKey"])
+        options += f' --webhook-template "$({get})"'
     default = "" if nth["webhookTemplate"] or template_file(nth) else " Without a template Slack's hosts get Slack's form, and any other host {\"text\": …}."
     return Answer(
         Verdict.DIFFERS,
@@ -150,11 +151,6 @@ def _kubectl_get(kind: str, name: str, key: str, then: str = "") -> str:
     return f"kubectl get {kind} {shlex.quote(name)} --namespace NAMESPACE --output go-template={template}"
 
 
-def _address_with_placeholder(nth: Installation, *_: str) -> Answer:
-    found = placeholder(nth["webhookURL"])
-    return _kept(nth, ' --webhook-url "$URL"', f"It has the placeholder {found}, and this tool does not know what takes its place: URL. ")
-
-
 def _message(nth: Installation, *_: str) -> Answer:
     if not preview.program():
         return Answer(Verdict.DIFFERS, f"It has not been rendered here. {PREVIEW} {IN_THE_DOCUMENT}", ("Webhook",))
@@ -163,23 +159,4 @@ def _message(nth: Installation, *_: str) -> Answer:
     return Answer(Verdict.SAME, f"Works unchanged: it was rendered over sample drains, with NTH's fields and ours. {IN_THE_DOCUMENT}", ("Webhook",))
 
 
-def _config_map(nth: Installation, *_: str) -> Answer:
-    get = _kubectl_get("configmap", nth["webhookTemplateConfigMapName"], nth["webhookTemplateConfigMapKey"])
-    return Answer(
-        Verdict.DIFFERS,
-        f"The function reads no ConfigMap: the template's text goes into the webhook's document. {PREVIEW} The option to "
-        "add to the command that makes the document:",
-        ("Webhook",),
-        (f'--webhook-template "$({get})"',),
-    )
-
-
-FUNCTIONS: dict[str, Callable[..., Answer]] = {
-    "switch": _switch,
-    "former": _former,
-    "secret": _secret,
-    "kept": lambda nth, *_: _kept(nth),
-    "address_with_placeholder": _address_with_placeholder,
-    "message": _message,
-    "config_map": _config_map,
-}
+FUNCTIONS: dict[str, Callable[..., Answer]] = {"switch": _switch, "former": _former, "webhook": _webhook, "message": _message}

@@ -6,16 +6,7 @@ import json
 import pkgutil
 import re
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
-
-
-class Kind(Enum):
-    FLAG = "true or false"
-    NUMBER = "a whole number"
-    TEXT = "a text"
-    MAP = "a map"
-    LIST = "a list"
 
 
 @dataclass(frozen=True)
@@ -31,13 +22,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Value:
-    kind: Kind
+    # flag, number, text, map or list.
+    kind: str
     default: Any
     # The environment variable that the chart makes of it. `extraEnv` comes after it and wins.
     variable: str | None
     outcomes: tuple[Outcome, ...]
 
 
+HEAD = re.compile(r"(\S.*?) (flag|number|text|map|list) (\S+)(?: ([A-Z_]+))?(?: (@.+))?")
 OUTCOME = re.compile(r"  (?:([^|?]+) \? )?(> )?([^|]+?)(?: \| (.+))?")
 
 
@@ -59,13 +52,10 @@ def _table(text: str) -> tuple[dict[str, Value], dict[str, Value]]:
             rule.append(Outcome(tuple(conditions.split(" & ")) if conditions else (), tuple(words.split()), bool(function), why))
         elif line.startswith("@"):
             rule = rules[line] = []
-        elif line and not line.startswith("#"):
-            *names, kind, default, rest = re.fullmatch(r"(\S.*?) (flag|number|text|map|list) (\S+)(.*)", line).groups()  # type: ignore[union-attr]
-            words_after = rest.split()
-            rule = next((rules[word] for word in words_after if word.startswith("@")), [])
-            variable = next((word for word in words_after if not word.startswith("@")), None)
-            for name in names[0].split():
-                into[name] = Value(Kind[kind.upper()], json.loads(default), variable, rule)  # type: ignore[arg-type]
+        elif found := HEAD.fullmatch(line):
+            names, kind, default, variable, shared = found.groups()
+            rule = rules[shared] if shared else []
+            into.update({name: Value(kind, json.loads(default), variable, rule) for name in names.split()})  # type: ignore[arg-type]
     return values, variables
 
 
@@ -74,20 +64,6 @@ VALUE_OF_VARIABLE = {value.variable: key for key, value in CHART.items() if valu
 
 # A map of which the chart knows each key; of the other maps every key goes to Kubernetes as it is.
 GROUPS = ("image", "serviceAccount", "rbac", "serviceMonitor", "podMonitor")
-
-# Values of charts before 2022, and what this chart has instead.
-FORMER: dict[str, str] = {
-    "assumeAsgTagPropagation": "checkTagBeforeDraining",
-    "gracePeriod": "podTerminationGracePeriod",
-    "nodeSelectorTermsOs": "nodeSelector",
-    "nodeSelectorTermsArch": "nodeSelector",
-    "probesServerPort": "probes",
-    "probesServerEndpoint": "probes",
-    "linuxUpdateStrategy": "updateStrategy",
-    "windowsUpdateStrategy": "updateStrategy",
-    "linuxAnnotations": "linuxPodAnnotations",
-    "windowsAnnotations": "windowsPodAnnotations",
-}
 
 # What a file with none but these in it might as well be another chart's.
 COMMON = frozenset(

@@ -10,13 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cli import Failed
+from cli import FINDING, FINE, Failed
 from cli import options as common
 
 from . import fleet, sam, template, values
-from .answers import Verdict
-from .closing import WIDEST, closing
-from .fleet import Part, Source, joined, merged
+from .fleet import EVERY_CLUSTER, WIDEST, Source
 from .installation import installation, nearest
 from .parameters import document
 from .report import Conversion, convert, render
@@ -59,7 +57,13 @@ def parser() -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     if not options.files and sys.stdin.isatty():
         raise Failed("no values: name a file, or pipe `helm get values` into it")
-    return converted(sources(options.files or ["-"], options.cluster), options)
+    found = sources(options.files or ["-"], options.cluster)
+    if options.webhook:
+        if len(found) > 1:
+            raise values.Unusable("--webhook writes one document: give the file that has the webhook of the stack")
+        print(json.dumps(document(found[0].nth, options.webhook_url, options.webhook_template), ensure_ascii=False))
+        return FINE
+    return converted(found, options)
 
 
 def sources(files: list[str], clusters: list[str]) -> list[Source]:
@@ -67,85 +71,78 @@ def sources(files: list[str], clusters: list[str]) -> list[Source]:
     named = [OF_CLUSTER.fullmatch(one) for one in files]
     if clusters and (len(files) > 1 or named[0]):
         raise values.Unusable("--cluster is for one file: name each file's cluster with it, as prod=prod-values.yaml")
-    if len(files) > 1 and (nameless := [file for file, name in zip(files, named) if not name]):
-        raise values.Unusable(f"whose are the values of {nameless[0]}? Name the cluster of each file: prod=prod-values.yaml")
+    if len(files) > 1 and not all(named):
+        raise values.Unusable("whose values are they? Name the cluster of each file: prod=prod-values.yaml")
     whose = [(name[2], (name[1],)) if name else (file, tuple(clusters)) for file, name in zip(files, named)]
-    return joined([source(file, its) for file, its in whose])
+    return fleet.joined([source(file, its) for file, its in whose])
 
 
 def source(file: str, clusters: tuple[str, ...]) -> Source:
     try:
-        return Source(file, installation(values.read(content(file))), clusters)
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return Source(file, installation(values.read(raw.decode("utf-8-sig"))), clusters)
+    except UnicodeDecodeError:
+        raise values.Unusable(f"{file}: it is not text in UTF-8") from None
     except values.Unusable as error:
         raise values.Unusable(f"{'standard input' if file == '-' else file}: {error}") from None
 
 
 def converted(sources: list[Source], options: argparse.Namespace) -> int:
-    if options.webhook:
-        if len(sources) > 1:
-            raise values.Unusable("--webhook writes one document: give the file that has the webhook of the stack")
-        print(json.dumps(document(sources[0].nth, options.webhook_url, options.webhook_template), ensure_ascii=False))
-        return 0
     known = template.parameters()
-    refuse_what_is_set(options.set, known)
     hooks = {"Hooks": ",".join(dict.fromkeys(options.hook))} if options.hook else {}
     by_hand = hooks | dict(options.set)
-    conversions = [convert(one.nth, known, ",".join(one.clusters), options.live, by_hand) for one in sources]
-    parts = [Part(one.name, its.parameters) for one, its in zip(sources, conversions)]
+    conversions = [convert(one.nth, ",".join(one.clusters), options.live, by_hand) for one in sources]
+    parts = {one.name: its.parameters for one, its in zip(sources, conversions)}
+    for name, value in (pair for its in parts.values() for pair in its.items()):
+        refuse_what_the_template_refuses(name, value, known)
     samconfig = Path(options.samconfig) if options.samconfig else None
-    parameters, contradictions = merged([*of_section(samconfig, sources), *parts], sources, known, dict(options.set))
+    parameters, contradictions = fleet.merged({**of_section(samconfig, sources), **parts}, sources, known, dict(options.set))
 
     width = min(WIDEST, shutil.get_terminal_size((100, 24)).columns)
-    reports = [render(conversion, width, options.all) for conversion in conversions]
-    if len(sources) > 1:
-        reports = [f"== {one.name} ==\n{report}" for one, report in zip(sources, reports)]
+    heads = [f"== {one.name} ==\n" if len(sources) > 1 else "" for one in sources]
+    reports = [head + render(conversion, width, options.all) for head, conversion in zip(heads, conversions)]
     report = "\n".join([*reports, *([fleet.render(contradictions)] if contradictions else [])])
     if contradictions and (samconfig or options.overrides):
         sys.stderr.write(report)
         print("\nspillway from-nth: nothing is written: see CONTRADICTIONS", file=sys.stderr)
-        return 1
-    if options.output == "json":
+    elif options.output == "json":
         print(json.dumps(as_json(sources, conversions, parameters, contradictions), indent=2, ensure_ascii=False))
     elif options.overrides:
         sys.stderr.write(report)
         print(sam.overrides(parameters))
     elif samconfig:
-        write_section(samconfig, parameters)
-        sys.stdout.write(report)
-        print(f"\nThe section {sam.ENVIRONMENT} of {samconfig} is written: sam deploy --config-env {sam.ENVIRONMENT}")
+        before = samconfig.read_text(encoding="utf-8") if samconfig.exists() else ""
+        samconfig.write_text(sam.with_section(before, parameters), encoding="utf-8")
+        print(f"{report}\nThe section {sam.ENVIRONMENT} of {samconfig} is written: sam deploy --config-env {sam.ENVIRONMENT}")
     else:
-        sys.stdout.write(report + closing(parameters, sources))
-    if any(map(left_out, conversions)):
-        # Not 0, so that no `&& sam deploy` follows: without DryRun, say, it would drain.
-        print(
-            "\nspillway from-nth: this version lacks some of the parameters; without them Spillway does its default",
-            file=sys.stderr,
-        )
-    return 1 if contradictions or any(map(left_out, conversions)) else 0
+        sys.stdout.write(report + fleet.closing(parameters, sources))
+    return FINDING if contradictions else FINE
 
 
-def as_json(sources: list[Source], conversions: list[Conversion], parameters: dict[str, str], contradictions: list[fleet.Contradiction]) -> dict[str, Any]:
-    lines = [(source.name, line) for source, conversion in zip(sources, conversions) for line in conversion.lines]
+def as_json(
+    sources: list[Source], conversions: list[Conversion], parameters: dict[str, str], contradictions: list[fleet.Contradiction]
+) -> dict[str, Any]:
+    lines = [(source.name, line.value, line.answer) for source, conversion in zip(sources, conversions) for line in conversion.lines]
     return {
         "parameters": parameters,
         "contradictions": [vars(one) for one in contradictions],
         "values": [
-            {"of": name, "value": line.value, "verdict": line.answer.verdict.value, "why": line.answer.why, "commands": line.answer.commands}
-            for name, line in lines
+            {"of": name, "value": value, "verdict": answer.verdict.value, "why": answer.why, "commands": answer.commands}
+            for name, value, answer in lines
         ],
     }
 
 
-def of_section(samconfig: Path | None, sources: list[Source]) -> list[Part]:
+def of_section(samconfig: Path | None, sources: list[Source]) -> dict[str, dict[str, str]]:
     """Parameters in the section for clusters whose values are not given now."""
     its = sam.parameters_of(samconfig.read_text(encoding="utf-8")) if samconfig and samconfig.exists() else None
     if its is None:
-        return []
+        return {}
     named = set(its["Clusters"].split(",")) if its.get("Clusters") else set()
     now = {cluster for one in sources for cluster in one.clusters}
     if named <= now and bool(named) == bool(now):
-        return []
-    return [Part(f"the section of {samconfig}, for {', '.join(sorted(named)) or fleet.EVERY_CLUSTER}", its)]
+        return {}
+    return {f"the section of {samconfig}, for {', '.join(sorted(named)) or EVERY_CLUSTER}": its}
 
 
 def parameter(text: str) -> tuple[str, str]:
@@ -155,37 +152,9 @@ def parameter(text: str) -> tuple[str, str]:
     return name, value
 
 
-def refuse_what_is_set(by_hand: list[tuple[str, str]], known: dict[str, template.Parameter]) -> None:
-    """A typo of the person who runs this ends the run: without the parameter the stack would do its default."""
-    for name, value in by_hand:
-        if name not in known:
-            meant = nearest(name, known)
-            raise values.Unusable(f"--set {name}={value}: there is no such parameter{f'; is it {meant}?' if meant else ''}")
-        if why := known[name].refuses(value):
-            raise values.Unusable(f"--set {name}={value}: {why}")
-
-
-def write_section(file: Path, parameters: dict[str, str]) -> None:
-    try:
-        before = file.read_text(encoding="utf-8") if file.exists() else ""
-        try:
-            after = sam.with_section(before, parameters)
-        except sam.Unsayable as error:
-            raise sam.Unsayable(f"{file}: {error}") from None
-        file.write_text(after, encoding="utf-8")
-    except OSError as error:
-        raise sam.Unsayable(f"{file} cannot be written: {error.strerror}") from None
-
-
-def content(file: str) -> str:
-    try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return raw.decode("utf-8-sig")
-    except OSError as error:
-        raise values.Unusable(f"cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise values.Unusable("it is not text in UTF-8") from None
-
-
-def left_out(conversion: Conversion) -> bool:
-    return any(line.answer.verdict is Verdict.NOT_IN_THIS_VERSION for line in conversion.lines)
+def refuse_what_the_template_refuses(name: str, value: str, known: template.Parameters) -> None:
+    if name not in known:
+        meant = nearest(name, known)
+        raise values.Unusable(f"{name}={value}: there is no such parameter{f'; is it {meant}?' if meant else ''}")
+    if why := template.refusal(value, known[name]):
+        raise values.Unusable(f"{name}={value}: {why}")

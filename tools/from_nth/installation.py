@@ -5,17 +5,16 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import manifests
-from .chart import CHART, COMMON, FORMER, GROUPS, VALUE_OF_VARIABLE, VARIABLES, Kind, Value
+from .chart import CHART, COMMON, GROUPS, VALUE_OF_VARIABLE, VARIABLES
 from .values import Unusable, named
 
 # Go's strconv.ParseBool, with which NTH reads its environment.
-TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+FLAGS = {**dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True), **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)}
 # What Flux and an ApplicationSet put a value in place of.
 PLACEHOLDER = re.compile(r"\$\{[^}]*\}|\{\{[^}]*\}\}")
 # What decides which nodes are ours: a placeholder would be no such choice.
@@ -28,30 +27,20 @@ NOT_NTHS = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "http
 class Given:
     name: str
     value: Any
-    # The name by which answers know it: of a variable that the chart has a value for, that value's.
-    key: str
+    # The name by which answers know it: of a variable that the chart has a value for, that value's. None if neither the chart
+    # nor NTH knows it.
+    key: str | None
     of_extra_env: bool = False
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """A value whose name neither the chart nor NTH knows."""
-
-    name: str
-    value: Any
-    # What was probably meant.
-    nearest: str | None
-    of_extra_env: bool = False
+    # What was probably meant by an unknown name.
+    nearest: str | None = None
 
 
 @dataclass
 class Installation:
-    given: list[Given] = field(default_factory=list)
-    unknown: list[Unknown] = field(default_factory=list)
-    # The manifest that the values were in.
+    # The manifest that the values were in, and the umbrella chart's key under which they were.
     manifest: str | None = None
-    # The umbrella chart's key under which the values were.
     under: str | None = None
+    given: list[Given] = field(default_factory=list)
     # What holds in the end, for every value of the chart and every variable of VARIABLES.
     holds: dict[str, Any] = field(default_factory=lambda: {key: value.default for key, value in (CHART | VARIABLES).items()})
     # Variables whose value stands in a Secret or ConfigMap: the key, and where.
@@ -71,17 +60,19 @@ def installation(values: dict[str, Any]) -> Installation:
     """Reads the values, and reports every problem at once."""
     manifest, values = manifests.unwrapped(values)
     under, values = unwrapped(values)
-    nth = Installation(manifest=manifest, under=under)
+    nth = Installation(manifest, under)
     problems: list[str] = []
     for name, value in flattened(values, problems):
         if name not in CHART:
-            nth.unknown.append(Unknown(name, value, FORMER.get(name) or nearest(name, [*CHART, *VARIABLES])))
+            nth.given.append(Given(name, value, None, nearest=nearest(name, [*CHART, *VARIABLES])))
             continue
-        nth.holds[name] = taken(name, value, CHART[name], problems)
+        nth.holds[name] = taken(name, value, name, problems)
         # Each of its variables is given by itself.
         if name != "extraEnv" or not nth["extraEnv"]:
             nth.given.append(Given(name, value, name))
-    refuse_what_is_not_nths(values, nth)
+    if not own_keys(values) and (unknown := [one for one in nth.given if one.key is None]):
+        names = [one.name + (f" (is it {one.nearest}?)" if one.nearest else "") for one in unknown[:5]]
+        raise Unusable(f"these are not NTH's values: none is NTH's own, and its chart does not know {', '.join(names)}")
     for entry in nth["extraEnv"]:
         add_variable(entry, nth, problems)
     if problems:
@@ -91,22 +82,14 @@ def installation(values: dict[str, Any]) -> Installation:
 
 def unwrapped(values: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """Values of NTH under its key in an umbrella chart."""
-    own = own_keys(values)
     inner = [key for key, value in values.items() if isinstance(value, dict) and key not in CHART and own_keys(value)]
-    if own or len(inner) != 1:
+    if own_keys(values) or len(inner) != 1:
         return None, values
     return inner[0], values[inner[0]]
 
 
 def own_keys(values: dict[str, Any]) -> set[str]:
-    return (({key.split(".")[0] for key in CHART} | set(FORMER)) - COMMON) & set(values)
-
-
-def refuse_what_is_not_nths(values: dict[str, Any], nth: Installation) -> None:
-    if nth.unknown and not own_keys(values):
-        names = [one.name + (f" (is it {one.nearest}?)" if one.nearest else "") for one in nth.unknown]
-        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        raise Unusable(f"these are not NTH's values: none is NTH's own, and its chart does not know {shown}")
+    return ({key.split(".")[0] for key in CHART} - COMMON) & set(values)
 
 
 def flattened(values: dict[str, Any], problems: list[str]) -> list[tuple[str, Any]]:
@@ -128,36 +111,41 @@ def placeholder(value: Any) -> str | None:
     return found[0] if found else None
 
 
-def taken(name: str, value: Any, known: Value, problems: list[str]) -> Any:
-    """The value as NTH takes it. `null` and an empty text take the default."""
-    if value is None or value == "":
-        return known.default
-    if (name in CHOICES or known.kind in (Kind.FLAG, Kind.NUMBER)) and (found := placeholder(value)):
-        problems.append(f"{name} has the placeholder {found}: write the value that takes its place")
-        return known.default
-    if known.kind is Kind.FLAG and isinstance(value, (bool, str, int)) and str(value) in TRUE | FALSE:
-        if name == "enableSqsTerminationDraining" and isinstance(value, str) and value in FALSE:
-            problems.append(f'{name} is the text "{value}", which Helm takes for true; write it without quotes')
-            return known.default
-        return str(value) in TRUE
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if known.kind is Kind.NUMBER and (is_number or isinstance(value, str)) and (whole := as_whole(value)) is not None:
-        return whole
-    if known.kind is Kind.TEXT and (is_number or isinstance(value, str)):
-        return str(value)
-    if (known.kind is Kind.MAP and isinstance(value, dict)) or (known.kind is Kind.LIST and isinstance(value, list)):
-        return value
-    shown = f' "{value}"' if isinstance(value, str) else ""
-    problems.append(f"{name} has to be {known.kind.value}, and is {named(value)}{shown}")
-    return known.default
-
-
-def as_whole(value: float | str) -> int | None:
+def as_whole(value: Any) -> int | None:
     """Helm writes large numbers as 1.728e+05."""
     try:
-        return int(float(value)) if float(value) == int(float(value)) else None
-    except (ValueError, OverflowError):
+        return int(float(value)) if not isinstance(value, bool) and float(value) == int(float(value)) else None
+    except (TypeError, ValueError, OverflowError):
         return None
+
+
+# Names of the kinds, and how NTH takes a value of each; None if it cannot.
+KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "flag": ("true or false", lambda value: FLAGS.get(str(value))),
+    "number": ("a whole number", as_whole),
+    "text": ("a text", lambda value: None if isinstance(value, (bool, dict, list)) else str(value)),
+    "map": ("a map", lambda value: value if isinstance(value, dict) else None),
+    "list": ("a list", lambda value: value if isinstance(value, list) else None),
+}
+
+
+def taken(name: str, value: Any, key: str, problems: list[str]) -> Any:
+    """The value as NTH takes it. `null` and an empty text take the default."""
+    known = (CHART | VARIABLES)[key]
+    if value is None or value == "":
+        return known.default
+    kind, read = KINDS[known.kind]
+    found = read(value)
+    if (key in CHOICES or known.kind in ("flag", "number")) and (word := placeholder(value)):
+        problems.append(f"{name} has the placeholder {word}: write the value that takes its place")
+    elif name == "enableSqsTerminationDraining" and isinstance(value, str) and found is False:
+        problems.append(f'{name} is the text "{value}", which Helm takes for true; write it without quotes')
+    elif found is None:
+        shown = f' "{value}"' if isinstance(value, str) else ""
+        problems.append(f"{name} has to be {kind}, and is {named(value)}{shown}")
+    else:
+        return found
+    return known.default
 
 
 def add_variable(entry: Any, nth: Installation, problems: list[str]) -> None:
@@ -169,16 +157,16 @@ def add_variable(entry: Any, nth: Installation, problems: list[str]) -> None:
     key = VALUE_OF_VARIABLE.get(name, name)
     written = entry.get("value") if "valueFrom" not in entry else {"valueFrom": entry["valueFrom"]}
     if key not in nth.holds and not name.startswith(NOT_NTHS):
-        nth.unknown.append(Unknown(name, written, nearest(name, [*VALUE_OF_VARIABLE, *VARIABLES]), of_extra_env=True))
+        nth.given.append(Given(name, written, None, True, nearest(name, [*VALUE_OF_VARIABLE, *VARIABLES])))
         return
-    nth.given.append(Given(name, written, key, of_extra_env=True))
+    nth.given.append(Given(name, written, key, True))
     if key not in nth.holds:
         return
     nth.overridden.add(key)
     if "valueFrom" in entry:
         nth.referred[key] = entry["valueFrom"] if isinstance(entry["valueFrom"], dict) else {}
     else:
-        nth.holds[key] = taken(name, written, (CHART | VARIABLES)[key], problems)
+        nth.holds[key] = taken(name, written, key, problems)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
 from typing import Any
 
-from . import helm_set
-from .values import Unusable, parse
+from .values import Unusable, mapped, parse
+
+# A name of `helm.parameters`, which Argo CD hands to Helm's --set: `image.tag`, `extraEnv[0].name`, `a\.b`.
+STEP = re.compile(r"((?:\\.|[^.\[\]\\])+)|\[(\d+)\]")
 
 
 def unwrapped(document: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """The values, and what they were in; nothing if they are values already."""
     kind = document.get("kind")
-    if kind in READERS:
-        return f"the {kind} {name(document)}", READERS[kind](document.get("spec") or {})
-    if kind is not None and "apiVersion" in document:
-        raise Unusable(f"it is the {kind} {name(document)}, which is not read here: give the Helm values in it alone, or helm get values")
-    if isinstance(document.get("releases"), list):
-        raise Unusable("it is a helmfile, which is not read here: give what holds in the end, by helm get values")
-    return None, document
-
-
-def name(document: dict[str, Any]) -> str:
-    return str((document.get("metadata") or {}).get("name", "without a name"))
-
-
-def of_flux(spec: dict[str, Any]) -> dict[str, Any]:
-    if spec.get("valuesFrom"):
-        raise Unusable("it takes values from elsewhere (valuesFrom): give what holds in the end, by helm get values")
-    return mapped(spec.get("values"), "spec.values")
+    if kind is None:
+        return None, document
+    manifest = f"the {kind} {(document.get('metadata') or {}).get('name', 'without a name')}"
+    spec = document.get("spec") or {}
+    if kind == "HelmRelease":
+        refuse_values_elsewhere(spec, "valuesFrom")
+        return manifest, mapped(spec.get("values"), "spec.values")
+    if kind == "HelmChart":
+        return manifest, mapped(parse(spec.get("valuesContent") or "{}"), "spec.valuesContent")
+    if kind in ("Application", "ApplicationSet"):
+        return manifest, of_argo(spec if kind == "Application" else (spec.get("template") or {}).get("spec") or {})
+    raise Unusable(f"it is {manifest}, which is not read here: give the Helm values in it alone, or helm get values")
 
 
 def of_argo(spec: dict[str, Any]) -> dict[str, Any]:
@@ -37,33 +35,37 @@ def of_argo(spec: dict[str, Any]) -> dict[str, Any]:
     if len(charts) != 1:
         raise Unusable(f"it has {len(charts)} sources with Helm values, where one is NTH's: give that one's values")
     helm = charts[0]
-    if elsewhere := [key for key in ("fileParameters", "valueFiles") if helm.get(key)]:
-        raise Unusable(f"it takes values from elsewhere ({', '.join(elsewhere)}): give what holds in the end")
-    if helm.get("valuesObject") is not None:
-        values = mapped(helm["valuesObject"], "helm.valuesObject")
-    else:
-        values = mapped(parse(helm["values"]) if helm.get("values") else None, "helm.values")
-    return with_parameters(values, helm.get("parameters") or [])
-
-
-def with_parameters(values: dict[str, Any], parameters: Any) -> dict[str, Any]:
-    if not isinstance(parameters, list) or not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in parameters):
-        raise Unusable("helm.parameters is no list of maps with a name")
-    for one in parameters:
+    refuse_values_elsewhere(helm, "fileParameters", "valueFiles")
+    given = parse(helm.get("values") or "{}") if helm.get("valuesObject") is None else helm["valuesObject"]
+    values = mapped(given, "helm.values")
+    for one in helm.get("parameters") or []:
         text = str(one.get("value", ""))
-        values = helm_set.put(values, one["name"], text if one.get("forceString") else helm_set.typed(text))
+        steps = [int(index) if index else re.sub(r"\\(.)", r"\1", key) for key, index in STEP.findall(one["name"])]
+        values = put(values, steps, text if one.get("forceString") else typed(text))
     return values
 
 
-def mapped(values: Any, where: str) -> dict[str, Any]:
-    if not isinstance(values, (dict, type(None))):
-        raise Unusable(f"{where} is no map, as Helm values are")
-    return values or {}
+def refuse_values_elsewhere(holder: dict[str, Any], *keys: str) -> None:
+    if elsewhere := [key for key in keys if holder.get(key)]:
+        raise Unusable(f"it takes values from elsewhere ({', '.join(elsewhere)}): give what holds in the end, by helm get values")
 
 
-READERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "HelmRelease": of_flux,
-    "Application": of_argo,
-    "ApplicationSet": lambda spec: of_argo((spec.get("template") or {}).get("spec") or {}),
-    "HelmChart": lambda spec: mapped(parse(spec["valuesContent"]) if spec.get("valuesContent") else None, "spec.valuesContent"),
-}
+def put(into: Any, steps: list[int | str], value: Any) -> Any:
+    if not steps:
+        return value
+    step, *rest = steps
+    if isinstance(step, int):
+        into = list(into) if isinstance(into, list) else []
+        into += [None] * (step + 1 - len(into))
+        into[step] = put(into[step], rest, value)
+    else:
+        into = dict(into) if isinstance(into, dict) else {}
+        into[step] = put(into.get(step), rest, value)
+    return into
+
+
+def typed(text: str) -> Any:
+    if re.fullmatch(r"true|false|null|0|-?[1-9]\d*", text):
+        return json.loads(text)
+    is_list = text.startswith("{") and text.endswith("}")
+    return [typed(one.strip()) for one in text[1:-1].split(",") if one] if is_list else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from .installation import Installation, placeholder
 from .values import Unusable
@@ -24,28 +25,20 @@ UNSET = -1
 
 
 def wanted(nth: Installation) -> dict[str, str]:
-    found = lists(nth)
-    found |= hooks(nth)
-    found |= webhook(nth)
-    if tag := managed_tag(nth):
-        found["ManagedTag"] = tag
-    if selector := node_selector(nth):
-        found["NodeSelector"] = selector
-    taints = []
-    if nth["taintNode"]:
-        taints.append("nth")
-    if nth["enableOutOfServiceTaint"]:
-        taints.append("out-of-service")
-    if taints:
-        found["Taints"] = ",".join(taints)
-    for value, name, word in (
-        ("excludeFromLoadBalancers", "LoadBalancers", "exclude"),
-        ("dryRun", "DryRun", "true"),
-        ("emitKubernetesEvents", "NodeEvents", "true"),
-    ):
-        if nth[value]:
-            found[name] = word
-    return found
+    taints = [word for value, word in (("taintNode", "nth"), ("enableOutOfServiceTaint", "out-of-service")) if nth[value]]
+    found = {
+        **lists(nth),
+        "HookMaxWaitS": hook_max_wait(nth),
+        "Webhook": WEBHOOK_PARAMETER if has_address(nth) else "",
+        # Ours, where NTH leaves a node without a tag alone.
+        "ManagedTag": OWN_TAG if nth.queue_mode and nth["checkTagBeforeDraining"] else "",
+        "NodeSelector": node_selector(nth),
+        "Taints": ",".join(taints),
+        "LoadBalancers": "exclude" if nth["excludeFromLoadBalancers"] else "",
+        "DryRun": "true" if nth["dryRun"] else "",
+        "NodeEvents": "true" if nth["emitKubernetesEvents"] else "",
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def lists(nth: Installation) -> dict[str, str]:
@@ -70,11 +63,6 @@ def actions(nth: Installation) -> dict[str, str]:
         "terminate": act if nth["enableASGLifecycleDraining"] else "ignore",
         "rebalance": rebalance,
     }
-
-
-def managed_tag(nth: Installation) -> str:
-    """Ours, where NTH leaves a node without a tag alone."""
-    return OWN_TAG if nth.queue_mode and nth["checkTagBeforeDraining"] else ""
 
 
 def selectors(nth: Installation) -> dict[str, dict[str, str]]:
@@ -102,18 +90,10 @@ def heartbeats_until(nth: Installation) -> int | None:
     return LONGEST_HOOK_S if nth["heartbeatUntil"] == UNSET else nth["heartbeatUntil"]
 
 
-def hooks(nth: Installation) -> dict[str, str]:
-    limits = [heartbeats_until(nth)]
-    if nth["nodeTerminationGracePeriod"] > NTHS_ATTEMPT_S:
-        limits.append(nth["nodeTerminationGracePeriod"])
-    known = [limit for limit in limits if limit is not None]
-    if not known:
-        return {}
-    return {"HookMaxWaitS": str(max(60, min(LONGEST_HOOK_S, *known)))}
-
-
-def webhook(nth: Installation) -> dict[str, str]:
-    return {"Webhook": WEBHOOK_PARAMETER} if has_address(nth) else {}
+def hook_max_wait(nth: Installation) -> str:
+    grace = nth["nodeTerminationGracePeriod"]
+    limits = [limit for limit in (heartbeats_until(nth), grace if grace > NTHS_ATTEMPT_S else None) if limit is not None]
+    return str(max(60, min(LONGEST_HOOK_S, *limits))) if limits else ""
 
 
 def has_address(nth: Installation) -> bool:
@@ -126,7 +106,7 @@ def address_is_elsewhere(nth: Installation) -> bool:
     return bool(nth["webhookURLSecretName"] or "webhookURL" in nth.referred or placeholder(nth["webhookURL"]))
 
 
-def document(nth: Installation, url: str = "", template: str = "") -> dict[str, object]:
+def document(nth: Installation, url: str = "", template: str = "") -> dict[str, Any]:
     """The webhook's document. What stands elsewhere in the cluster is handed in."""
     if not url and address_is_elsewhere(nth):
         found = placeholder(nth["webhookURL"])
@@ -137,16 +117,15 @@ def document(nth: Installation, url: str = "", template: str = "") -> dict[str, 
             raise Unusable(f"{name} has the placeholder {found}: write the value that takes its place")
     if not template and template_file(nth):
         raise Unusable("the webhook's template is in a ConfigMap of the cluster: give it by --webhook-template")
-    found: dict[str, object] = {"url": url or nth["webhookURL"]}
-    if not str(found["url"]).startswith("https://"):
+    found = {
+        "url": url or nth["webhookURL"],
+        "headers": nth["webhookHeaders"] and headers(nth["webhookHeaders"]),
+        "proxy": nth["webhookProxy"],
+        "template": template or nth["webhookTemplate"],
+    }
+    if not found["url"].startswith("https://"):
         raise Unusable("there is no webhook's address that begins with https://")
-    if nth["webhookHeaders"]:
-        found["headers"] = headers(nth["webhookHeaders"])
-    if nth["webhookProxy"]:
-        found["proxy"] = nth["webhookProxy"]
-    if template or nth["webhookTemplate"]:
-        found["template"] = template or nth["webhookTemplate"]
-    return found
+    return {name: value for name, value in found.items() if value}
 
 
 def headers(written: str) -> dict[str, str]:

@@ -29,7 +29,7 @@ def with_section(text: str, parameters: dict[str, str]) -> str:
     others, ours = _parted(text)
     if ours and re.search("\"\"\"|'''", text):
         # A line within a text may look like a table.
-        raise Unsayable(f"its section {ENVIRONMENT} cannot be told from its texts of several lines: take it out by hand")
+        raise Unsayable(f"the section {ENVIRONMENT} of this samconfig.toml cannot be told from its texts of several lines: take it out by hand")
     rest = "".join(others).rstrip("\n")
     return (rest + "\n" if rest else "version = 0.1\n") + section(parameters)
 
@@ -49,8 +49,7 @@ def section(parameters: dict[str, str]) -> str:
         if table in ("[default.global.parameters]", "[default.deploy.parameters]") and " = " in line:
             settings[line.partition(" = ")[0]] = f"{line}\n"
     pairs = [f"    {json.dumps(pair(name, value), ensure_ascii=False)},\n" for name, value in parameters.items()]
-    lines = [*settings.values(), *(["parameter_overrides = [\n", *pairs, "]\n"] if pairs else [])]
-    return "".join([f"\n[{ENVIRONMENT}.deploy.parameters]\n", *lines])
+    return "".join([f"\n[{ENVIRONMENT}.deploy.parameters]\n", *settings.values(), "parameter_overrides = [\n", *pairs, "]\n"])
 
 
 def _parted(text: str) -> tuple[list[str], list[str]]:

@@ -17,6 +17,7 @@ WITHOUT_YAML = (
     "this is YAML, and Python has no PyYAML here to read it. Either install that (pip install pyyaml), or use JSON: "
     "helm get values RELEASE --namespace NAMESPACE --output json | tools/spillway from-nth"
 )
+NAMES = {type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a map"}
 
 
 class Unusable(Failed):
@@ -26,19 +27,21 @@ class Unusable(Failed):
 def read(text: str) -> dict[str, Any]:
     """The values as a map, or the one manifest that has them. `null` is what Helm says for a release that was given none."""
     text = HEADER.sub("", text)
-    if not text.strip():
+    if not re.search(r"(?m)^\s*[^#\s]", text):
         raise Unusable("it is empty. Did the command before it fail? Helm says null for a release without values")
-    values = parse(text)
-    if values is None and text.strip() != "null":
-        raise Unusable("it has nothing but comments")
+    return mapped(parse(text), "it")
+
+
+def mapped(values: Any, what: str) -> dict[str, Any]:
     if not isinstance(values, (dict, type(None))):
-        raise Unusable(f"it is {named(values)} at the top, where Helm values are a map")
+        raise Unusable(f"{what} is {named(values)}, where Helm values are a map")
     return values or {}
 
 
 def parse(text: str) -> Any:
     try:
-        values = from_json(text) if text.lstrip()[0] in "{[" or text.strip() == "null" else from_yaml(text)
+        is_json = text.lstrip()[0] in "{[" or text.strip() == "null"
+        values = json.loads(text, object_pairs_hook=without_repeats) if is_json else from_yaml(text)
         # Also finds a map that holds itself, which YAML can say.
         json.dumps(values, default=str)
     except RecursionError:
@@ -48,27 +51,22 @@ def parse(text: str) -> Any:
     return values
 
 
-def from_json(text: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=without_repeats)
-    except json.JSONDecodeError as error:
-        raise Unusable(f"it is broken JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
-
-
 def from_yaml(text: str) -> Any:
     """The only document; of several, the manifest that has NTH's values."""
     try:
         import yaml
     except ImportError:
         raise Unusable(WITHOUT_YAML) from None
+
+    class Loader(yaml.SafeLoader):
+        def compose_mapping_node(self, anchor: Any) -> Any:
+            """Refuses two equal keys, of which PyYAML keeps the last without a word."""
+            node = super().compose_mapping_node(anchor)
+            without_repeats([(str(key.value), value) for key, value in node.value], f"in the map from line {node.start_mark.line + 1} on, ")
+            return node
+
     try:
-        for document in yaml.compose_all(text, yaml.SafeLoader):
-            refuse_repeats(document, set())
-        documents = [document for document in yaml.safe_load_all(text) if document is not None]
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise Unusable(f"it is broken YAML: {where}{error.problem}") from None
+        documents = [document for document in yaml.load_all(text, Loader) if document is not None]
     except yaml.YAMLError as error:
         raise Unusable(f"it is broken YAML: {error}") from None
     return the_manifest(documents) if len(documents) > 1 else next(iter(documents), None)
@@ -84,30 +82,13 @@ def the_manifest(documents: list[Any]) -> Any:
     raise Unusable(f"it has {len(documents)} documents, of which {len(of_nth)} are a {' or '.join(MANIFESTS)} of {NTH}: give one alone")
 
 
-def refuse_repeats(node: Any, seen: set[int]) -> None:
-    """Refuses two equal keys, of which PyYAML keeps the last without a word."""
-    if node is None or isinstance(node.value, str) or id(node) in seen:
-        return
-    seen.add(id(node))
-    keys: set[str] = set()
-    for child in node.value:
-        key, value = child if isinstance(child, tuple) else (None, child)
-        if key is not None and isinstance(key.value, str):
-            if key.value in keys:
-                raise Unusable(f"line {key.start_mark.line + 1}: {key.value} is in it twice; which of the two counts?")
-            keys.add(key.value)
-        refuse_repeats(value, seen)
-
-
-def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in values:
-            raise Unusable(f"{key} is in it twice; which of the two counts?")
-        values[key] = value
+def without_repeats(pairs: list[tuple[str, Any]], place: str = "") -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    if len(values := dict(pairs)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise Unusable(f"{place}{twice} is in it twice; which of the two counts?")
     return values
 
 
 def named(value: Any) -> str:
-    names = {type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a map"}
-    return names.get(type(value), f"a {type(value).__name__}")
+    return NAMES.get(type(value), f"a {type(value).__name__}")

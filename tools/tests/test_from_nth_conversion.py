@@ -5,21 +5,16 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from from_nth.answers import Verdict
-from from_nth.chart import CHART, COMMON, FORMER, VARIABLES
+from from_nth.answers import Answer, Verdict
+from from_nth.chart import CHART, COMMON, VARIABLES
 from from_nth.installation import installation
 from from_nth.parameters import DRAIN_BY_DEFAULT, NOTICES, document, wanted
-from from_nth.report import Conversion, convert
-from from_nth.template import Parameter, parameters
+from from_nth.report import convert
+from from_nth.template import parameters, refusal
 from from_nth.values import Unusable
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = Path(__file__).parent / "nth"
-# Every parameter that NTH's values can lead to, and those that answers and docs/from-nth.md name besides.
-OURS = frozenset("DrainOn CordonOn HookMaxWaitS ManagedTag NodeSelector Taints LoadBalancers DryRun NodeEvents Webhook".split())
-TO_COME = frozenset("Launch Clusters MaintenanceLeadS ManagedNodeGroups Karpenter HooksWithoutNode Hooks".split())
-# A version that has them all, and takes everything.
-LATER = {name: Parameter() for name in OURS | {"Clusters"}}
 QUEUE = {"enableSqsTerminationDraining": True, "checkTagBeforeDraining": False}
 TAGGED = {"enableSqsTerminationDraining": True}
 ALL = ",".join(NOTICES)
@@ -95,57 +90,59 @@ VERDICTS: list[tuple[dict, tuple[str, ...], Verdict]] = [
 ]
 
 
-def converted(values: dict, template: dict[str, Parameter] = LATER, cluster: str | None = None) -> Conversion:
-    return convert(installation(values), template, cluster)
-
-
-def verdicts(conversion: Conversion) -> dict[str, Verdict]:
-    return {line.value.split(":")[0]: line.answer.verdict for line in conversion.lines}
+def verdicts(values: dict) -> dict[str, Answer]:
+    return {line.value.split(":")[0]: line.answer for line in convert(installation(values)).lines}
 
 
 def commands(values: dict) -> list[str]:
-    return [command for line in converted(values).lines for command in line.answer.commands]
+    return [command for answer in verdicts(values).values() for command in answer.commands]
 
 
 class TheTable(unittest.TestCase):
     def test_has_every_value_of_nths_own_chart(self) -> None:
         for key in (SAMPLES / "chart-keys.txt").read_text().split():
             self.assertTrue(key in CHART or key.split(".")[0] in CHART, f"{key} is not known")
+        self.assertLessEqual(COMMON, {key.split(".")[0] for key in CHART})
 
     def test_every_value_ends_with_an_unconditional_line(self) -> None:
         for key, value in (CHART | VARIABLES).items():
             self.assertTrue(value.outcomes and not value.outcomes[-1].conditions, key)
 
-    def test_values_of_older_charts_lead_to_todays(self) -> None:
-        self.assertLessEqual(set(FORMER.values()), set(CHART))
-        self.assertLessEqual(COMMON, {key.split(".")[0] for key in CHART})
-
     def test_every_value_gets_a_line(self) -> None:
         everything = {key: value.default for key, value in CHART.items() if "." not in key and key != "extraEnv"}
         everything |= {"image": {"tag": "v1"}, "rbac": {"create": True}, "frobnicate": 1}
         everything["extraEnv"] = [{"name": name, "value": ""} for name in (*VARIABLES, "AWS_PROFILE", "FROBNICATE")]
-        lines = verdicts(converted(everything))
+        lines = verdicts(everything)
         names = {name for name in everything if name not in ("extraEnv", "image", "rbac")} | {"image.tag", "rbac.create"}
         self.assertEqual((names | {f"extraEnv {entry['name']}" for entry in everything["extraEnv"]}) - lines.keys(), set())
-        unknown = [name for name, verdict in lines.items() if verdict is Verdict.UNKNOWN]
+        unknown = [name for name, answer in lines.items() if answer.verdict is Verdict.UNKNOWN]
         self.assertEqual(unknown, ["frobnicate", "extraEnv FROBNICATE"])
 
     def test_needed_default_of_nth_gets_a_line(self) -> None:
-        lines = [line.value for line in converted(TAGGED).lines]
-        self.assertEqual(lines, ["enableSqsTerminationDraining: true", "checkTagBeforeDraining: true (the chart's default)", "without --live"])
+        self.assertEqual(list(verdicts(TAGGED)), ["enableSqsTerminationDraining", "checkTagBeforeDraining", "without --live"])
 
 
 class Values(unittest.TestCase):
     def test_lead_to_parameters(self) -> None:
+        known = parameters()
         for values, expected in PARAMETERS:
             with self.subTest(values):
                 self.assertEqual(wanted(installation(values)), expected)
+                self.assertEqual([why for name, value in expected.items() if (why := refusal(value, known[name]))], [])
 
     def test_get_verdicts(self) -> None:
         for values, names, verdict in VERDICTS:
             with self.subTest(values):
-                found = verdicts(converted(values))
-                self.assertEqual({found[name] for name in names}, {verdict})
+                found = verdicts(values)
+                self.assertEqual({found[name].verdict for name in names}, {verdict})
+
+    def test_option_wins_over_the_values(self) -> None:
+        for cluster, live, by_hand, expected in (
+            ("prod", False, {}, {**EVERYTHING, "Clusters": "prod", "DryRun": "true"}),
+            ("", True, {}, {**EVERYTHING, "DryRun": "false"}),
+            ("", False, {"DrainOn": "spot"}, {"DrainOn": "spot", "DryRun": "true"}),
+        ):
+            self.assertEqual(convert(installation({**QUEUE, "dryRun": not live}), cluster, live, by_hand).parameters, expected)
 
     def test_secret_is_shown_not_even_under_a_misspelt_name(self) -> None:
         secret = "s3cr3t"
@@ -153,7 +150,7 @@ class Values(unittest.TestCase):
         values |= {"webhookUrl": f"https://x/{secret}", "awsAccessKeyID": secret, "awsSecretAccessKey": secret}
         names = ("WEBHOOK_URL", "WEBHOOK_UR", "HTTPS_PROXY", "AWS_SESSION_TOKEN", "MINE")
         values["extraEnv"] = [{"name": name, "value": secret} for name in names]
-        self.assertNotIn(secret, str(converted(values).lines))
+        self.assertNotIn(secret, str(convert(installation(values)).lines))
 
 
 class Webhook(unittest.TestCase):
@@ -162,105 +159,47 @@ class Webhook(unittest.TestCase):
         self.assertEqual(document(installation(WEBHOOK)), expected)
         (command,) = commands(WEBHOOK)
         self.assertRegex(command, r'^aws ssm put-parameter .* --name /spillway/webhook .*"\$\(tools/spillway from-nth --webhook FILE\)"')
-        for headers in ("{", '["a"]', '{"a": 1}'):
-            with self.assertRaisesRegex(Unusable, "webhookHeaders"):
-                document(installation({"webhookURL": "https://x", "webhookHeaders": headers}))
 
-    def test_secret_of_the_cluster_is_handed_in(self) -> None:
-        for values in ({"webhookURLSecretName": "nth-slack", "webhookURL": "https://x"}, {"extraEnv": IN_SECRET}):
+    def test_value_elsewhere_is_handed_in(self) -> None:
+        config_map = {"webhookTemplateConfigMapName": "nth", "webhookTemplateConfigMapKey": "slack.tmpl"}
+        for values, option, given in (
+            ({"webhookURLSecretName": "nth-slack", "webhookURL": "https://x"}, '--webhook-url "$(kubectl get secret nth-slack ', {"url": "https://y"}),
+            ({"extraEnv": IN_SECRET}, '--webhook-url "$(kubectl get secret nth-slack ', {"url": "https://y"}),
+            ({"webhookURL": "https://x/${TOKEN}"}, '--webhook-url "$URL"', {"url": "https://y"}),
+            ({"webhookURL": "https://y", **config_map}, '--webhook-template "$(kubectl get configmap nth ', {"template": "u"}),
+        ):
             (command,) = commands(values)
-            self.assertIn(' --webhook --webhook-url "$(kubectl get secret nth-slack ', command)
-            with self.assertRaisesRegex(Unusable, "--webhook-url"):
+            self.assertIn(option, command)
+            with self.assertRaisesRegex(Unusable, option.split()[0]):
                 document(installation(values))
-            self.assertEqual(document(installation(values), "https://y"), {"url": "https://y"})
+            self.assertEqual(document(installation(values), **given), {"url": "https://y", **given})
 
-    def test_config_map_template_wins_with_both_names(self) -> None:
-        both = {"webhookTemplateConfigMapName": "nth", "webhookTemplateConfigMapKey": "slack.tmpl"}
-        values = {"webhookURL": "https://x", "webhookTemplate": "t"}
-        with self.assertRaisesRegex(Unusable, "--webhook-template"):
-            document(installation(values | both))
-        self.assertEqual(document(installation(values | both), template="u")["template"], "u")
-        self.assertEqual(document(installation({**values, "webhookTemplateConfigMapName": "nth"}))["template"], "t")
+    def test_useless_document_is_refused(self) -> None:
+        for values, why in (
+            ({"webhookURL": "http://x"}, "begins with https://"),
+            *(({"webhookURL": "https://x", "webhookHeaders": headers}, "webhookHeaders") for headers in ("{", '["a"]', '{"a": 1}', '{"a": "${T}"}')),
+        ):
+            with self.assertRaisesRegex(Unusable, why):
+                document(installation(values))
 
     def test_template_works_unchanged_only_if_it_was_rendered(self) -> None:
         failure = "at line 1, column 3: there is no field Kid"
         for failed, verdict, words in (("", Verdict.SAME, "unchanged"), (failure, Verdict.NO_COUNTERPART, failure), (None, Verdict.DIFFERS, "not been rendered")):
             program = lambda: None if failed is None else "it"  # noqa: B023, E731
             with mock.patch.multiple("message_preview.command", program=program, rendered=lambda *_: ("", failed)):  # noqa: B023
-                (answer,) = (line.answer for line in converted(WEBHOOK).lines if line.value.startswith("webhookTemplate:"))
+                answer = verdicts(WEBHOOK)["webhookTemplate"]
             self.assertIs(answer.verdict, verdict)
             self.assertIn(words, answer.why)
 
-    def test_form_without_a_template_is_named(self) -> None:
-        lines = {line.value.split(":")[0]: line.answer.why for line in converted({"webhookURL": "https://chat.example/x"}).lines}
-        self.assertIn("any other host {\"text\": …}", lines["webhookURL"])
-
-
-class Manifests(unittest.TestCase):
-    def test_of_flux_argo_and_k3s_are_unwrapped(self) -> None:
-        inner, text = {"taintNode": True, "logLevel": "debug"}, "taintNode: true\nlogLevel: debug\n"
-        for kind, spec in (
-            ("HelmRelease", {"values": inner}),
-            ("Application", {"source": {"chart": "aws-node-termination-handler", "helm": {"valuesObject": inner}}}),
-            ("Application", {"source": {"helm": {"values": text}}}),
-            ("Application", {"sources": [{}, {"helm": {"valuesObject": inner}}]}),
-            ("ApplicationSet", {"template": {"spec": {"source": {"helm": {"valuesObject": inner}}}}}),
-            ("HelmChart", {"valuesContent": text}),
-        ):
-            conversion = converted({"kind": kind, "metadata": {"name": "nth"}, "spec": spec})
-            self.assertEqual(conversion.parameters, {"Taints": "nth", "DryRun": "true"})
-            self.assertIn(f"in the {kind} nth", conversion.headline)
-
-    def test_values_elsewhere_are_refused(self) -> None:
-        helms = ({"valueFiles": ["a.yaml"]}, {"parameters": [{"name": "a", "value": "b"}]}, {"valuesObject": []})
-        releases = ({"valuesFrom": [{"kind": "ConfigMap"}]}, {"values": ["a"]})
-        for kind, spec in (*(("HelmRelease", spec) for spec in releases), *(("Application", {"source": {"helm": helm}}) for helm in helms)):
-            with self.subTest(spec=spec), self.assertRaises(Unusable):
-                installation({"kind": kind, "spec": spec})
-
-
-class AVersion(unittest.TestCase):
-    def test_missing_or_refused_parameter_is_reported(self) -> None:
-        without = {name: parameter for name, parameter in LATER.items() if name != "Taints"}
-        narrow = LATER | {"CordonOn": Parameter(allowed=("", "rebalance"))}
-        for given, template, left, name, words in (
-            ({"taintNode": True}, without, {"DryRun": "true"}, "taintNode", "has no Taints yet"),
-            ({"cordonOnly": True}, narrow, {"DrainOn": "off", "DryRun": "true"}, "cordonOnly", "does not take this for CordonOn (it takes  or rebalance)"),
-        ):
-            conversion = converted(given, template)
-            (answer,) = (line.answer for line in conversion.lines if line.value == f"{name}: true")
-            self.assertEqual((conversion.parameters, answer.verdict), (left, Verdict.NOT_IN_THIS_VERSION))
-            self.assertIn(words, answer.why)
-
-    def test_cluster_dry_run_and_parameters_by_hand_are_added(self) -> None:
-        self.assertEqual(converted({"dryRun": False}, cluster="prod").parameters, {"Clusters": "prod", "DryRun": "true"})
-        by_hand = convert(installation(QUEUE), LATER, by_hand={"DrainOn": "spot"})
-        self.assertEqual(by_hand.parameters, {"DrainOn": "spot", "DryRun": "true"})
-        for nths in (False, True):
-            self.assertEqual(convert(installation({"dryRun": nths}), LATER, live=True).parameters, {"DryRun": "false"})
-
 
 class ThisVersion(unittest.TestCase):
-    TEMPLATE = parameters()
-
     def test_has_the_assumed_defaults(self) -> None:
-        self.assertEqual(self.TEMPLATE["DrainOn"].default, ",".join(DRAIN_BY_DEFAULT))
-        self.assertEqual(self.TEMPLATE["CordonOn"].default, "off")
-
-    def test_takes_every_parameter_of_the_table(self) -> None:
-        given = [(name, value) for _, expected in PARAMETERS for name, value in expected.items()]
-        self.assertEqual({name for name, _ in given}, OURS)
-        for name, value in given:
-            self.assertIsNone(self.TEMPLATE[name].refuses(value), name)
+        known = parameters()
+        self.assertEqual((known["DrainOn"]["Default"], known["CordonOn"]["Default"]), (",".join(DRAIN_BY_DEFAULT), "off"))
 
     def test_answers_name_existing_parameters(self) -> None:
         answers = "".join((ROOT / "tools/from_nth" / name).read_text() for name in ("answers.py", "chart.txt"))
         named = set(re.findall(r"\b([A-Z][a-z]+[A-Za-z]*)=[a-z(/{]", answers))
         named |= set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)(?:=[^`]*)?`", (ROOT / "docs/from-nth.md").read_text()))
         self.assertGreaterEqual(len(named), 8)
-        others = {"NotificationTargetARN", "CompleteLifecycleAction"}
-        self.assertEqual(named - self.TEMPLATE.keys() - OURS - TO_COME - others, set())
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.assertEqual(named - parameters().keys(), set())
