@@ -16,8 +16,8 @@ use tracing::Instrument as _;
 use crate::clusters::{Cluster, Clusters, DescribeError};
 use crate::transport::{ConnectError, Transport, is_connect};
 
-/// First pause between two descriptions. The pause doubles up to [`LONGEST_PAUSE`]: in a storm, hundreds of functions connect to
-/// a dead API server many times a second, and share the ten calls a second that EKS answers.
+/// First pause between two descriptions. The pause doubles up to [`LONGEST_PAUSE`]. In a storm, hundreds of functions connect to
+/// a dead API server many times a second. They share the ten calls a second that EKS answers.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 

@@ -1,8 +1,8 @@
 //! Bearer token of EKS: a presigned `GetCallerIdentity` request for STS.
 //!
-//! The authenticator of EKS sends the request to STS to identify its signer. This module only signs it. The authenticator accepts
-//! a fixed form: these query parameters and no others, the cluster's name as a signed header, a host of STS, base64url without
-//! padding (`aws-iam-authenticator`, `pkg/token/token.go`).
+//! The authenticator of EKS sends the request to STS to identify its signer. This module only signs the request. The
+//! authenticator (`aws-iam-authenticator`, `pkg/token/token.go`) accepts a fixed form:
+//! these query parameters and no others, the cluster's name as a signed header, a host of STS, base64url without padding.
 
 use std::time::{Duration, SystemTime};
 

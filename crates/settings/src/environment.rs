@@ -54,7 +54,7 @@ pub struct Reader {
 
 impl Reader {
     /// Keeps the variables with our prefix. An unknown variable is no problem: Lambda changes code and variables in two steps, so
-    /// for a moment the variables may be those of another version.
+    /// for a moment their versions differ.
     pub fn new(variables: impl Iterator<Item = (String, String)>, known: &[Setting]) -> Self {
         let variables: Vec<(String, SecretString)> =
             variables.filter(|(name, _)| name.starts_with(PREFIX)).map(|(name, value)| (name, value.into())).collect();

@@ -1,5 +1,7 @@
-//! Events that are published about blocked pods: one when a pod has been blocked for a minute, or for half of the window if that
-//! is shorter; another when all pods of the first event are released. Pure.
+//! Events that are published about blocked pods. Pure.
+//!
+//! The first event is published when a pod has been blocked for a minute, or for half of the window if that is shorter. The
+//! second event is published when all pods of the first event are released.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

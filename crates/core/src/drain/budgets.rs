@@ -1,7 +1,7 @@
 //! PodDisruptionBudgets (PDBs) that block pods, and the next evictions of these pods. Pure.
 //!
 //! A budget gets as many evictions as it allows disruptions, the longest waiting pods first. Every few seconds one pod is evicted
-//! as a probe, in case a change of the budget was missed. After an edit of the budget, all its pods are tried once: the number of
+//! as a probe, in case a change of the budget was missed. After an edit of the budget, all its pods are tried once. The number of
 //! disruptions shows neither a release of unhealthy pods nor a changed selector.
 //!
 //! All allowed evictions are requested at once. If the budget changes during an eviction, the API server delays the eviction by

@@ -1,11 +1,11 @@
 //! Window of the drain, and the grace period and last safe moment of each pod. Pure: instants in, durations out.
 //!
-//! If the instance goes at a known time, a pod is evicted with its own grace period if that fits, else with the time that is
-//! left. A PDB is respected until the pod would lose its clean shutdown; then the pod is deleted. A do-not-disrupt annotation is
-//! respected for a shorter time, which leaves time for a PDB. The end of a lifecycle hook's longest wait counts as a known time,
-//! because the instance goes then; but it shortens no grace period.
+//! If the instance goes at a known time, a pod is evicted with its own grace period if that fits, else with the time left. A PDB
+//! is respected until the pod would lose its clean shutdown; then the pod is deleted. A do-not-disrupt annotation is respected
+//! for a shorter time, which leaves time for a PDB. The end of a lifecycle hook's longest wait counts as a known time, because
+//! the instance goes then; but it shortens no grace period.
 //!
-//! If the instance goes at an unknown time, no grace period is shortened: a pod's replacement starts when the deletion is
+//! If the instance goes at an unknown time, no grace period is shortened. A pod's replacement starts when the deletion is
 //! accepted, however long the grace period. Blockers are respected for a fixed time.
 
 mod forcing;

@@ -142,7 +142,7 @@ const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
 const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
 
 /// Reason to leave a pod alone that would be recreated at once. A pod that serves a volume is needed to the end: the kubelet
-/// unmounts the volume before it reports the pods that use the volume as gone.
+/// unmounts the volume before it reports that the volume's user is gone.
 fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     let says = |annotation| pod.metadata.annotations.as_ref()?.get(annotation).map(String::as_str);
     let label = |name| pod.metadata.labels.as_ref()?.get(name).map(String::as_str);

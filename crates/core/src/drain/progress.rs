@@ -212,8 +212,8 @@ impl Progress {
         namespaces_to_watch(&self.pods)
     }
 
-    /// Returns `true` if the watch of the node has to start. Either a pod is overdue or collected, so that the kubelet may be
-    /// silent; or a pod is blocked on an instance that goes or that a hook holds, so that the pod may no longer run.
+    /// Returns `true` if the watch of the node has to start. A pod is overdue or collected, so that the kubelet may be silent. Or
+    /// a pod is blocked although its instance goes or is held by a hook, so that the pod may no longer run.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going = matches!(self.window.instance_goes, Termination::Soon { .. } | Termination::AtTheLatest(_));
         let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());

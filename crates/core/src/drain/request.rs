@@ -6,8 +6,8 @@ use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
 
 /// Maximum number of evictions under way at once. An API server allows 100 streams on an HTTP/2 connection (kubernetes,
-/// `secure_serving.go`), and the drain needs others too; a test in the drainer's `drain/mod.rs` adds them up. Further evictions
-/// wait for the first answers, which take 80 to 240 ms for 110 evictions at once.
+/// `secure_serving.go`). A test in the drainer's `drain/mod.rs` adds up the other streams of a drain. Further evictions wait for
+/// the first answers, which take 80 to 240 ms for 110 evictions at once.
 pub const EVICTIONS_AT_ONCE: usize = 72;
 /// Maximum number of forced deletions under way at once. They have places of their own, so that a deletion never waits for an
 /// eviction.

@@ -81,7 +81,7 @@ impl Claimant<'_> {
         self.earlier.iter().any(|earlier| earlier.node.is_some())
     }
 
-    /// Returns `true` if the node is read before the claim: the claim depends on a state that no patch can test, or the node is
+    /// Returns `true` if the node is read before the claim. The claim depends on a state that no patch can test, or the node is
     /// probably not untouched.
     pub fn must_read_node_first(&self) -> bool {
         // A node that has waited for its drain has the taint `spillway/planned`.

@@ -17,9 +17,9 @@ pub type Path<'a> = &'a [&'a str];
 pub struct Operations(Vec<PatchOperation>);
 
 impl Operations {
-    /// Requires that the path has the value, or, for null, that nothing is there. The API server compares the JSON of strings,
-    /// with escapes for `&`, `<`, `>`, U+2028 and U+2029, so a string with one of these is never equal. Provider ids, labels and
-    /// taints have none of them, and our annotation [avoids them](super::claim_annotation::ClaimAnnotation::text).
+    /// Requires that the path has the value, or, for null, that nothing is there. The API server compares the escaped JSON of
+    /// strings. So a string with `&`, `<`, `>`, U+2028 or U+2029 is never equal. Provider ids, labels and taints have none of
+    /// them, and our annotation [avoids them](super::claim_annotation::ClaimAnnotation::text).
     pub fn test(&mut self, path: Path<'_>, value: impl Into<Value>) {
         let path = pointer(path);
         self.0.push(PatchOperation::Test(TestOperation { path, value: value.into() }));

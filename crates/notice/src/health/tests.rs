@@ -21,7 +21,7 @@ fn several(event: Value) -> (Kind, Vec<String>) {
     }
 }
 
-/// The category decides, so new codes need not be known.
+/// A code that contains `REBOOT` announces a reboot. Any other code announces the end of the instance.
 #[test]
 fn reboots_are_recognized_by_their_code() {
     for (event, reboots) in [
@@ -60,7 +60,7 @@ fn closed_maintenance_is_over_for_all_instances() {
     assert_eq!((kind, instances.len()), (Kind::MaintenanceOver, 4));
 }
 
-/// Notices of the instances of an event of several.
+/// One notice for each instance of an event that names several instances.
 fn continued(event: Value) -> Vec<Value> {
     let Incoming::Several(several) = read(event, &home()).unwrap() else { panic!("not of several") };
     let Instances::Named(named) = &several.instances else { panic!("not named") };

@@ -74,8 +74,8 @@ impl Window {
         Some(opens.min(self.last_from(grace)?).max(self.start))
     }
 
-    /// Time from which a pod of the last tier is evicted although other pods remain: early enough for its PDB, and no later than
-    /// its last safe moment.
+    /// Time from which a pod of the last tier is evicted although other pods remain. It is early enough for the pod's PDB, and no
+    /// later than the pod's last safe moment.
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::Soon { .. } = self.instance_goes {
             return Some(self.start);
