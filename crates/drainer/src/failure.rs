@@ -15,6 +15,7 @@ use spillway_startup::logs::chain;
 
 use crate::aws::{CallError, CallErrorKind};
 use crate::kube::ApiError;
+use crate::node::node_claim::NODE_CLAIMS;
 
 pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
 
@@ -92,7 +93,7 @@ impl Failure {
             Some(401) => {
                 "; the cluster does not know the function's role: give it an access entry (see docs/install.md)"
             }
-            Some(403) if chain(error).contains("nodeclaims") => {
+            Some(403) if error.is_of_resource(NODE_CLAIMS) => {
                 "; the function's group lacks a right: apply deploy/optional/karpenter.yaml"
             }
             Some(403) if !error.is_of_admission() => "; the function's group lacks a right: apply deploy/rbac.yaml",

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::actions::identify::{Identified, identify};
-use crate::actions::lifecycle::{Stage, last_answer};
+use crate::actions::lifecycle::{HandlingStage, last_answer};
 use crate::actions::postpone::Postponement;
 use crate::actions::undo_check::{self, DueCheck};
 use crate::actions::{self, Next};
@@ -129,9 +129,9 @@ async fn follow(
 }
 
 /// Resolves instance and cluster, decides, acts. A failure comes with its stage.
-async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, (Stage, Failure)> {
+async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, (HandlingStage, Failure)> {
     let Attempt { notice, history, invocation, window, .. } = attempt;
-    let undecided = |failure| (Stage::Undecided, failure);
+    let undecided = |failure| (HandlingStage::Undecided, failure);
     let (instance, cluster) = match resolve(context, notice, invocation, window.end, record).await {
         Ok(Ownership::Ours(instance, cluster)) => (instance, cluster),
         // The hooks are completed by the owner.
@@ -160,7 +160,7 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
     let mut target = Target { attempt, instance: &instance, managed_by, cluster: &cluster };
     // Decided again if the node's labels name another manager than the instance's tags.
     loop {
-        match carry_out(context, &target, record).await.map_err(|failure| (Stage::Decided, failure))? {
+        match carry_out(context, &target, record).await.map_err(|failure| (HandlingStage::Decided, failure))? {
             Next::Done(outcome) => return Ok(outcome),
             Next::DecideAgain(managed_by) => target.managed_by = managed_by,
         }
@@ -249,7 +249,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
 async fn unfinished(
     context: &Context,
     attempt: &Attempt<'_>,
-    stage: Stage,
+    stage: HandlingStage,
     failure: Failure,
     record: &mut Record,
 ) -> Result<Outcome, Failure> {

@@ -16,7 +16,7 @@ const ACCEPTED: &str = r#"a JSON object with "url" (https://…) and optionally 
 
 /// Document of a webhook. The URL, the headers and the proxy may be secrets.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct WebhookDocument {
     pub(crate) url: SecretString,
     pub(crate) headers: HeaderMap,
     pub(crate) proxy: Option<SecretString>,
@@ -33,7 +33,7 @@ impl fmt::Display for DocumentError {
     }
 }
 
-impl Document {
+impl WebhookDocument {
     /// Parses a document and reports all problems at once.
     pub(crate) fn parse(text: &str) -> Result<Self, DocumentError> {
         let Ok(Value::Object(members)) = serde_json::from_str(text) else {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn problems(document: &Value) -> String {
-        let error = Document::parse(&document.to_string()).expect_err("no document").to_string();
+        let error = WebhookDocument::parse(&document.to_string()).expect_err("no document").to_string();
         let (problems, accepted) = error.split_once("; expected ").expect("a description");
         assert_eq!(accepted, ACCEPTED);
         problems.to_owned()
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn document_with_only_a_url_is_accepted() {
-        let document = Document::parse(r#"{"url": "https://hooks.example/T1"}"#).expect("a document");
+        let document = WebhookDocument::parse(r#"{"url": "https://hooks.example/T1"}"#).expect("a document");
         assert_eq!(document.url.expose_secret(), "https://hooks.example/T1");
         assert_eq!(document.headers, HeaderMap::from_iter([(CONTENT_TYPE, "application/json".parse().expect("text"))]));
         assert!(document.proxy.is_none() && matches!(document.form, Form::Text), "{document:?}");
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn template_then_format_then_host_decide_the_form() {
-        let parse = |document: Value| Document::parse(&document.to_string()).expect("a document").form;
+        let parse = |document: Value| WebhookDocument::parse(&document.to_string()).expect("a document").form;
         let form = |url: &str| parse(json!({"url": url}));
         for url in ["https://hooks.slack.com/services/T1", "https://HOOKS.slack-gov.com/triggers/T1"] {
             assert!(matches!(form(url), Form::Slack), "{url}");
@@ -189,7 +189,7 @@ mod tests {
             "proxy": "http://user:hush@proxy.example:3128",
             "format": "json",
         });
-        let debug = format!("{:#?}", Document::parse(&document.to_string()).expect("a document"));
+        let debug = format!("{:#?}", WebhookDocument::parse(&document.to_string()).expect("a document"));
         assert!(!debug.contains("hush"), "{debug}");
         insta::assert_snapshot!(debug);
     }
@@ -199,7 +199,7 @@ mod tests {
         let page = include_str!("../../../docs/announcements.md");
         let section = page.split("## The document of the webhook\n").nth(1).expect("a section");
         let written = section.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a document");
-        let document = Document::parse(written).expect("it is accepted");
+        let document = WebhookDocument::parse(written).expect("it is accepted");
         assert!(matches!(document.form, Form::Template(_)), "{document:?}");
         for member in ["url", "format", "template", "headers", "proxy"] {
             assert!(section.contains(&format!("\n| `{member}` | ")), "{member}");
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn other_text_than_an_object_is_refused_and_not_repeated() {
         for text in ["", "https://hooks.example/hush", "[]", "\"hush\"", "{\"url\": hush}"] {
-            let error = Document::parse(text).expect_err("no document").to_string();
+            let error = WebhookDocument::parse(text).expect_err("no document").to_string();
             assert!(error.starts_with("is not a JSON object; expected ") && !error.contains("hush"), "{error}");
         }
         assert_eq!(problems(&json!({"format": "json"})), "has no \"url\"");
@@ -221,7 +221,7 @@ mod tests {
             assert_eq!(problems(&json!({"url": url})), "has a \"url\" that is not an https URL", "{url}");
         }
         let of_proxy = |proxy: &str| json!({"url": "https://hooks.example", "proxy": proxy});
-        assert!(Document::parse(&of_proxy("http://proxy.example:3128").to_string()).is_ok());
+        assert!(WebhookDocument::parse(&of_proxy("http://proxy.example:3128").to_string()).is_ok());
         assert_eq!(problems(&of_proxy("hush@proxy")), "has a \"proxy\" that is not an http or https URL");
     }
 

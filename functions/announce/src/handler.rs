@@ -105,7 +105,7 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
-    use crate::document::Document;
+    use crate::document::WebhookDocument;
     use crate::form::Form;
     use crate::sink::Channel;
     use crate::stored::Stored;
@@ -207,7 +207,7 @@ mod tests {
         let (address, _) = test_support::server(|| StatusCode::OK.into_response()).await;
         let document = test_support::document(&address, headers, None);
         let template = Form::Template(Template::parse("{{ .NoSuchField }}").expect("a template"));
-        let webhook = Webhook::new(Stored::holding(Document { form: template, ..document }));
+        let webhook = Webhook::new(Stored::holding(WebhookDocument { form: template, ..document }));
         let failing = Sink::new(Channel::Webhook(webhook), "");
         let announcer = announcer(vec![good, bad, failing]);
         let bodies = [begun("e-1", "n-1"), begun("e-2", "n-2")];

@@ -40,14 +40,14 @@ struct Plain<'a> {
     /// Error of the template that could not be rendered.
     template_error: Option<String>,
     /// Notices of the message.
-    notices: Vec<Notice<'a>>,
+    notices: Vec<NoticeData<'a>>,
 }
 
 /// Notice for one instance.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Notice<'a> {
+struct NoticeData<'a> {
     /// Sentence about the notice.
     text: String,
     event_id: Option<&'a str>,
@@ -101,12 +101,12 @@ impl<'a> Plain<'a> {
             phase: message.phase,
             text: words::headline(message),
             template_error: None,
-            notices: message.events.iter().map(|event| Notice::of(event)).collect(),
+            notices: message.events.iter().map(|event| NoticeData::of(event)).collect(),
         }
     }
 }
 
-impl<'a> Notice<'a> {
+impl<'a> NoticeData<'a> {
     fn of(event: &'a Event) -> Self {
         let receipt: &Receipt = &event.receipt;
         let node = Node::of(event);

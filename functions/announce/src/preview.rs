@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use gotemplate_json::Template;
 use serde_json::Value;
 
-use crate::document::Document;
+use crate::document::WebhookDocument;
 use crate::event::Event;
 use crate::form::Form;
 use crate::group::{Message, messages};
@@ -32,7 +32,7 @@ impl Preview {
     }
 
     pub fn of_document(text: &str) -> Result<Self, String> {
-        let document = Document::parse(text).map_err(|error| format!("the document {error}"))?;
+        let document = WebhookDocument::parse(text).map_err(|error| format!("the document {error}"))?;
         Ok(Self(Some(document.form)))
     }
 

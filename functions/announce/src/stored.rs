@@ -9,7 +9,7 @@ use spillway_aws_call::{Call, CallError, Caller, Service};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::document::{Document, DocumentError};
+use crate::document::{WebhookDocument, DocumentError};
 use crate::retry;
 use crate::settings::StoredName;
 use crate::target::Target;
@@ -77,7 +77,7 @@ impl Stored {
     }
 
     fn target_of(&self, text: &SecretString) -> Result<Target, StoredError> {
-        let document = Document::parse(text.expose_secret());
+        let document = WebhookDocument::parse(text.expose_secret());
         let document = document.map_err(|error| StoredError::Wrong(self.name.clone(), error))?;
         Target::new(document).map_err(|error| StoredError::Client(self.name.clone(), error.to_string()))
     }
@@ -105,7 +105,7 @@ impl Stored {
 
     /// For tests: a cached document.
     #[cfg(test)]
-    pub(crate) fn holding(document: Document) -> Self {
+    pub(crate) fn holding(document: WebhookDocument) -> Self {
         let target = Arc::new(Target::new(document).expect("a client"));
         let cached = Cached { text: SecretString::default(), target, at: Instant::now() };
         let name = StoredName::Parameter("/spillway/webhook".to_owned());

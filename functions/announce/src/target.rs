@@ -9,7 +9,7 @@ use reqwest::{Client, Proxy, StatusCode};
 use secrecy::ExposeSecret as _;
 use spillway_retry::Transient;
 
-use crate::document::Document;
+use crate::document::WebhookDocument;
 use crate::echo::RequestSecrets;
 use crate::form::Form;
 use crate::http;
@@ -18,7 +18,7 @@ use crate::retry::LONGEST_PAUSE;
 #[derive(Debug)]
 pub(crate) struct Target {
     client: Client,
-    document: Document,
+    document: WebhookDocument,
 }
 
 /// Reason why a message was not accepted, without the URL, the headers and the proxy's password.
@@ -65,7 +65,7 @@ impl fmt::Display for AnswerText {
 }
 
 impl Target {
-    pub(crate) fn new(document: Document) -> Result<Self, Error> {
+    pub(crate) fn new(document: WebhookDocument) -> Result<Self, Error> {
         let proxy = document.proxy.as_ref().map(|proxy| Proxy::all(proxy.expose_secret())).transpose();
         Ok(Self { client: http::client(proxy.map_err(reqwest::Error::without_url)?)?, document })
     }
@@ -75,7 +75,7 @@ impl Target {
     }
 
     pub(crate) async fn post(&self, body: &str) -> Result<(), PostError> {
-        let Document { url, headers, .. } = &self.document;
+        let WebhookDocument { url, headers, .. } = &self.document;
         let request = self.client.post(url.expose_secret()).headers(headers.clone()).body(body.to_owned());
         let response = request.send().await.map_err(|error| PostError::NoAnswer(http::why(error)))?;
         let status = response.status();

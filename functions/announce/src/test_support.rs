@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use spillway_aws_call::Caller;
 use tokio::net::TcpListener;
 
-use crate::document::Document;
+use crate::document::WebhookDocument;
 use crate::event::Event;
 use crate::form::Form;
 use crate::group::{Message, messages};
@@ -51,11 +51,11 @@ pub(crate) async fn server(answer: impl Fn() -> Response + Clone + Send + Sync +
 }
 
 /// Document of a webhook, also for an address without TLS.
-pub(crate) fn document(url: &str, headers: &str, proxy: Option<&str>) -> Document {
+pub(crate) fn document(url: &str, headers: &str, proxy: Option<&str>) -> WebhookDocument {
     let headers: Value = serde_json::from_str(headers).expect("JSON");
     let written = json!({"url": "https://hooks.slack.com", "headers": headers});
-    let read = Document::parse(&written.to_string()).expect("a document");
-    Document { url: url.into(), proxy: proxy.map(SecretString::from), ..read }
+    let read = WebhookDocument::parse(&written.to_string()).expect("a document");
+    WebhookDocument { url: url.into(), proxy: proxy.map(SecretString::from), ..read }
 }
 
 pub(crate) fn webhook(url: &str, headers: &str, proxy: Option<&str>) -> Webhook {
@@ -63,7 +63,7 @@ pub(crate) fn webhook(url: &str, headers: &str, proxy: Option<&str>) -> Webhook 
 }
 
 pub(crate) fn templated(url: &str, template: Template) -> Webhook {
-    Webhook::new(Stored::holding(Document { form: Form::Template(template), ..document(url, "{}", None) }))
+    Webhook::new(Stored::holding(WebhookDocument { form: Form::Template(template), ..document(url, "{}", None) }))
 }
 
 /// AWS client that panics at a call.

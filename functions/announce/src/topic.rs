@@ -8,17 +8,17 @@ use crate::{retry, settings, text};
 
 #[derive(Debug)]
 pub(crate) struct Topic {
-    settings: settings::Topic,
+    settings: settings::TopicSettings,
     aws: Caller,
 }
 
 impl Topic {
-    pub(crate) fn new(settings: settings::Topic, aws: Caller) -> Self {
+    pub(crate) fn new(settings: settings::TopicSettings, aws: Caller) -> Self {
         Self { settings, aws }
     }
 
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), CallError> {
-        let settings::Topic { arn, region } = &self.settings;
+        let settings::TopicSettings { arn, region } = &self.settings;
         let mut fields = form_urlencoded::Serializer::new(String::new());
         fields.extend_pairs([("Action", "Publish"), ("Version", "2010-03-31"), ("TopicArn", arn)]);
         fields.append_pair("Subject", &text::subject(message)).append_pair("Message", &text::body(message));

@@ -37,7 +37,7 @@ const INVALID: &str = "ValidationError";
 const UNKNOWN: &str = "spillway-doctor-asks-for-nothing";
 const UNKNOWN_INSTANCE: &str = "i-00000000000000000";
 
-struct Right<'a> {
+struct AwsRight<'a> {
     /// Action, as IAM writes it.
     action: &'static str,
     without_it: &'static str,
@@ -53,7 +53,7 @@ fn right<'a, T, E, F>(
     without_it: &'static str,
     code_if_allowed: &'static str,
     call: impl Fn() -> F + 'a,
-) -> Right<'a>
+) -> AwsRight<'a>
 where
     F: Future<Output = Result<T, SdkError<E, Response>>> + 'a,
     E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
@@ -68,7 +68,7 @@ where
             }
         })
     };
-    Right { action, without_it, probe: Box::new(probe) }
+    AwsRight { action, without_it, probe: Box::new(probe) }
 }
 
 /// Tries each call of the table, those of lifecycle actions on that group.
@@ -83,7 +83,7 @@ pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &
     rights.extend(of_settings(context));
 
     let mut findings = Vec::new();
-    for Right { action, without_it, probe } in &rights {
+    for AwsRight { action, without_it, probe } in &rights {
         if let Err(error) = aws::until(action, retry_end(end), probe).await {
             findings.push(finding(without_it, &error));
         }
@@ -101,7 +101,7 @@ fn no_schedules() -> Finding {
     Finding::new(FindingId::NoSchedules, Severity::Fail, "the setting SPILLWAY_SCHEDULES", what, to_do)
 }
 
-fn of_every_drain(context: &Context) -> Vec<Right<'_>> {
+fn of_every_drain(context: &Context) -> Vec<AwsRight<'_>> {
     let Context { ec2, autoscaling, eventbridge, itself, access, .. } = context;
     vec![
         right("ec2:DescribeInstances", "no notice can be handled", "DryRunOperation", || {
@@ -138,7 +138,7 @@ fn of_every_drain(context: &Context) -> Vec<Right<'_>> {
     ]
 }
 
-fn of_actions<'a>(context: &'a Context, group: &'a str) -> [Right<'a>; 2] {
+fn of_actions<'a>(context: &'a Context, group: &'a str) -> [AwsRight<'a>; 2] {
     let autoscaling = &context.autoscaling;
     [
         right(
@@ -168,7 +168,7 @@ fn of_schedules<'a>(
     client: &'a aws_sdk_scheduler::Client,
     Schedules { group, role_arn, .. }: &'a Schedules,
     function: &'a str,
-) -> [Right<'a>; 4] {
+) -> [AwsRight<'a>; 4] {
     let not_compared = "schedules are not compared with the scheduled maintenance";
     [
         right("scheduler:ListSchedules", not_compared, NOT_FOUND, move || {
@@ -193,7 +193,7 @@ fn of_schedules<'a>(
 
 /// Rights that only a setting needs. Tags and targets of load balancers need a target group and are not tried. Nor is
 /// `TerminateInstanceInAutoScalingGroup`: AWS looks up the group by an instance, which the call would end.
-fn of_settings(context: &Context) -> Vec<Right<'_>> {
+fn of_settings(context: &Context) -> Vec<AwsRight<'_>> {
     let Context { ec2, autoscaling, load_balancing, settings, .. } = context;
     let mut rights = Vec::new();
     if settings.managed_tag.is_some() {

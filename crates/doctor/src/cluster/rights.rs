@@ -99,12 +99,12 @@ const OF_JOBS: Right = Right {
 };
 
 #[derive(Debug)]
-struct Answer {
+struct ReviewedRight {
     right: Right,
     is_given: Result<bool, ApiError>,
 }
 
-impl Answer {
+impl ReviewedRight {
     fn is_missing(&self) -> bool {
         matches!(self.is_given, Ok(false))
     }
@@ -128,14 +128,14 @@ pub(super) async fn look(
 ) -> (Evictions, Check) {
     let reviews = Api::<SelfSubjectAccessReview>::all(client.clone());
     let answers = stream::iter(needed(settings))
-        .map(async |right| Answer { right, is_given: has(&reviews, right, end).await })
+        .map(async |right| ReviewedRight { right, is_given: has(&reviews, right, end).await })
         .buffered(REVIEWS_AT_ONCE)
         .collect::<Vec<_>>();
     let answers = answers.await;
     (evictions(&answers), check(&answers, cluster, user, invocation, enroll))
 }
 
-fn evictions(answers: &[Answer]) -> Evictions {
+fn evictions(answers: &[ReviewedRight]) -> Evictions {
     let is_denied = answers.iter().any(|answer| answer.right.resource == EVICTION && answer.is_missing());
     if is_denied { Evictions::Denied } else { Evictions::Allowed }
 }
@@ -174,7 +174,7 @@ async fn has(reviews: &Api<SelfSubjectAccessReview>, right: Right, end: Instant)
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
-fn check(answers: &[Answer], cluster: &ClusterName, user: &User, invocation: &Invocation, enroll: &str) -> Check {
+fn check(answers: &[ReviewedRight], cluster: &ClusterName, user: &User, invocation: &Invocation, enroll: &str) -> Check {
     if let Some(error) = answers.iter().find_map(|answer| answer.is_given.as_ref().err()) {
         return Check::unknown(ID, format!("cannot review the rights of Spillway: {}", chain(&error)));
     }
@@ -275,12 +275,12 @@ mod tests {
     }
 
     fn with_rights(has: impl Fn(Right) -> bool, groups: &[&str]) -> Check {
-        let answer = |right: &Right| Answer { right: *right, is_given: Ok(has(*right)) };
+        let answer = |right: &Right| ReviewedRight { right: *right, is_given: Ok(has(*right)) };
         let answers: Vec<_> = OF_EVERY_DRAIN.iter().map(answer).collect();
         with_answers(&answers, groups)
     }
 
-    fn with_answers(answers: &[Answer], groups: &[&str]) -> Check {
+    fn with_answers(answers: &[ReviewedRight], groups: &[&str]) -> Check {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
         let user = User { name: "arn:aws:sts::123456789012:assumed-role/spillway/drain".to_owned(), groups };
         let mut invocation = Invocation::until(jiff::Timestamp::MAX, "r-1", Clock::starting_at(jiff::Timestamp::MIN));
@@ -296,8 +296,8 @@ mod tests {
         let check = with_rights(|_| true, &[GROUP]);
         assert_eq!((check.status, check.findings.len()), (CheckStatus::Ok, 0));
         let answers = [
-            Answer { right: OF_EVERY_DRAIN[0], is_given: Ok(true) },
-            Answer { right: OF_EVERY_DRAIN[1], is_given: Err(ApiError::TimeUp) },
+            ReviewedRight { right: OF_EVERY_DRAIN[0], is_given: Ok(true) },
+            ReviewedRight { right: OF_EVERY_DRAIN[1], is_given: Err(ApiError::TimeUp) },
         ];
         assert_eq!(with_answers(&answers, &[GROUP]).status, CheckStatus::Unknown);
     }
@@ -307,7 +307,7 @@ mod tests {
         let answers = |of_eviction: fn() -> Result<bool, ApiError>| {
             OF_EVERY_DRAIN.map(|right| {
                 let is_given = if right.resource == EVICTION { of_eviction() } else { Ok(false) };
-                Answer { right, is_given }
+                ReviewedRight { right, is_given }
             })
         };
         assert_eq!(evictions(&answers(|| Ok(false))), Evictions::Denied);
@@ -328,7 +328,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn optional_right_has_its_file_in_the_command() {
-        let is = |right, given| Answer { right, is_given: Ok(given) };
+        let is = |right, given| ReviewedRight { right, is_given: Ok(given) };
         let answers = [is(OF_EVERY_DRAIN[0], true), is(of_node_claims("get", "no drain"), false)];
         let command = with_answers(&answers, &[GROUP]).findings[0].command.clone().unwrap();
         assert!(command.ends_with("--cluster prod --with karpenter.yaml"), "{command}");

@@ -81,7 +81,7 @@ pub(crate) async fn not_a_node(
 
 /// Stage in which a notice failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum HandlingStage {
     /// Before the instance's node and cluster were known.
     Undecided,
     /// After the decision, while it was carried out.
@@ -92,7 +92,7 @@ pub(crate) enum Stage {
 pub(crate) fn last_answer(
     attempt: &Attempt<'_>,
     failure: &Failure,
-    stage: Stage,
+    stage: HandlingStage,
     settings: &Settings,
 ) -> Option<LifecycleResult> {
     if attempt.action.as_ref()?.is_settled() {
@@ -104,7 +104,7 @@ pub(crate) fn last_answer(
     match attempt.notice.kind {
         // A missing right may be granted before Lambda's retry.
         _ if failure.unfinished().is_none() => None,
-        _ if stage == Stage::Undecided => settings.hooks_without_node,
+        _ if stage == HandlingStage::Undecided => settings.hooks_without_node,
         Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => {
             settings.launch
         }

@@ -38,14 +38,14 @@ const ALL_STATES: [&str; 6] = ["pending", "running", "shutting-down", "terminate
 
 /// Form of a `DescribeInstances` call for one id. Each form has its own token bucket ("Request throttling for the Amazon EC2 API").
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum RequestForm {
     /// Id and a filter: 100 calls at once, then 20 a second.
     Filtered,
     /// Id alone: 50 calls at once, then 10 a second.
     IdAlone,
 }
 
-impl Form {
+impl RequestForm {
     fn other(self) -> Self {
         match self {
             Self::Filtered => Self::IdAlone,
@@ -63,7 +63,7 @@ pub(crate) async fn describe(
     throttled: &Notify,
     is_behind: impl Fn(Option<&Instance>) -> bool,
 ) -> Result<Option<Instance>, CallError> {
-    let form = &Cell::new(Form::Filtered);
+    let form = &Cell::new(RequestForm::Filtered);
     let call = |timeout| async move {
         let answer = describe_once(ec2, id, form.get(), timeout).await;
         if answer.as_ref().is_err_and(Transient::is_throttled) {
@@ -97,14 +97,14 @@ pub(crate) async fn describe(
 async fn describe_once(
     ec2: &aws_sdk_ec2::Client,
     id: &InstanceId,
-    form: Form,
+    form: RequestForm,
     timeout: Duration,
 ) -> Result<Option<Instance>, CallError> {
     let timeouts = TimeoutConfig::builder().operation_attempt_timeout(timeout).operation_timeout(timeout).build();
     let call = ec2.describe_instances().instance_ids(id.as_str());
     let call = match form {
-        Form::Filtered => call.filters(filter("instance-state-name", &ALL_STATES)),
-        Form::IdAlone => call,
+        RequestForm::Filtered => call.filters(filter("instance-state-name", &ALL_STATES)),
+        RequestForm::IdAlone => call,
     };
     let answer = match call.customize().config_override(config::Builder::new().timeout_config(timeouts)).send().await {
         Ok(answer) => answer,

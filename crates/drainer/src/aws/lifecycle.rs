@@ -31,12 +31,12 @@ pub(crate) struct LifecycleAction<'a> {
     hook: &'a Hook,
     instance: &'a InstanceId,
     timeouts: OnceCell<HookTimeouts>,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<ActionState>,
 }
 
-/// Progress of an action in this invocation.
+/// State of an action in this invocation.
 #[derive(Debug, Default)]
-struct Progress {
+struct ActionState {
     state: ActionState,
     /// Times of the heartbeats that held the action.
     heartbeats: Vec<Instant>,
@@ -73,7 +73,7 @@ impl<'a> LifecycleAction<'a> {
             hook,
             instance,
             timeouts: OnceCell::new(),
-            progress: watch::Sender::new(Progress { is_kept, ..Progress::default() }),
+            progress: watch::Sender::new(ActionState { is_kept, ..ActionState::default() }),
         }
     }
 
@@ -198,11 +198,11 @@ impl<'a> LifecycleAction<'a> {
         state
     }
 
-    fn update(&self, change: impl FnOnce(&mut Progress)) {
+    fn update(&self, change: impl FnOnce(&mut ActionState)) {
         self.progress.send_modify(change);
     }
 
-    async fn wait_for(&self, is_reached: impl FnMut(&Progress) -> bool) {
+    async fn wait_for(&self, is_reached: impl FnMut(&ActionState) -> bool) {
         let _ = self.progress.subscribe().wait_for(is_reached).await;
     }
 }

@@ -19,11 +19,11 @@ pub struct Access {
     pub clusters: Arc<Clusters>,
     pub(crate) credentials: SharedCredentialsProvider,
     pub(crate) region: String,
-    pub(crate) connector: Box<dyn Connector>,
+    pub(crate) connector: Box<dyn ClusterConnector>,
 }
 
 /// Factory of clients: a connection, or in tests a scripted API server.
-pub(crate) trait Connector: Debug + Send + Sync {
+pub(crate) trait ClusterConnector: Debug + Send + Sync {
     fn connect(
         &self,
         cluster: &Cluster,
@@ -37,7 +37,7 @@ pub(crate) trait Connector: Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct OneConnection;
 
-impl Connector for OneConnection {
+impl ClusterConnector for OneConnection {
     fn connect(
         &self,
         cluster: &Cluster,

@@ -32,7 +32,7 @@ use spillway_settings::{Schedules, Settings};
 use crate::aws::itself::Itself;
 use crate::aws::queue::Queue;
 use crate::context::Context;
-use crate::context::cluster::{Access, Connector};
+use crate::context::cluster::{Access, ClusterConnector};
 use crate::context::log::Log;
 use crate::handler;
 use crate::later::{FunctionName, Scheduler};
@@ -155,7 +155,7 @@ pub(crate) fn context(
 /// Factory of clients that are doubles.
 struct ClusterDouble(Box<dyn Fn(&str) -> Client + Send + Sync>);
 
-impl Connector for ClusterDouble {
+impl ClusterConnector for ClusterDouble {
     fn connect(&self, cluster: &Cluster, _: &Renewals, _: &str, _: Credentials) -> Result<Connection, ConnectError> {
         Ok(Connection { client: (self.0)(&cluster.endpoint) })
     }

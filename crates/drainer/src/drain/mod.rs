@@ -73,7 +73,7 @@ pub(crate) struct Drain<'a> {
 }
 
 /// Event that ends a wait of the drain.
-enum Event {
+enum WaitEnd {
     /// A change, already recorded in the drain.
     Change,
     TimeUp,
@@ -135,9 +135,9 @@ impl<'a> Drain<'a> {
             }
             self.watch();
             let broken_off = match self.next(&mut hook, stop.as_mut(), side_task).await {
-                Event::Change => continue,
-                Event::TimeUp => DrainEnd::TimeUp,
-                Event::Stopped(reason) => DrainEnd::Stopped(reason),
+                WaitEnd::Change => continue,
+                WaitEnd::TimeUp => DrainEnd::TimeUp,
+                WaitEnd::Stopped(reason) => DrainEnd::Stopped(reason),
             };
             let end = self.ending.end().unwrap_or(broken_off);
             return self.report(end);
@@ -177,7 +177,7 @@ impl<'a> Drain<'a> {
         hook: &mut (impl FusedFuture<Output = Window> + Unpin),
         stop: Pin<&mut impl Future<Output = StopReason>>,
         side_task: &mut SideTask<'_>,
-    ) -> Event {
+    ) -> WaitEnd {
         let watch_due = self.pods.is_none().then_some(self.watch_from);
         let due = self.progress.next_due(Instant::now()).into_iter().chain(watch_due).chain(self.ending.due());
         let end = self.progress.window().end;
@@ -199,10 +199,10 @@ impl<'a> Drain<'a> {
             observed = next_observed(&mut self.kubelet) => self.progress.kubelet_observed(observed, Instant::now()),
             window = &mut *hook, if !hook.is_terminated() => self.progress.tighten(window),
             () = side_task.go_on(), if is_side_task_due => {}
-            () = sleep_until(due) => return if due == end { Event::TimeUp } else { Event::Change },
-            reason = stop => return Event::Stopped(reason),
+            () = sleep_until(due) => return if due == end { WaitEnd::TimeUp } else { WaitEnd::Change },
+            reason = stop => return WaitEnd::Stopped(reason),
         }
-        Event::Change
+        WaitEnd::Change
     }
 
     /// Records an event of the watch of pods.

@@ -45,6 +45,11 @@ impl ApiError {
         }
     }
 
+    /// Returns `true` if the API server refused a request for this resource, in the plural.
+    pub(crate) fn is_of_resource(&self, resource: &str) -> bool {
+        matches!(self, Self::Refused(status) if status.details.as_ref().is_some_and(|details| details.kind == resource))
+    }
+
     pub(crate) fn is_of_admission(&self) -> bool {
         matches!(self, Self::Refused(status) if is_of_admission(status))
     }

@@ -25,7 +25,7 @@ use crate::kube::{ApiError, call, if_found, until_settled};
 
 const API_VERSION: &str = "karpenter.sh/v1";
 const KIND: &str = "NodeClaim";
-const PLURAL: &str = "nodeclaims";
+pub(crate) const NODE_CLAIMS: &str = "nodeclaims";
 /// Annotation with the deadline of the node, in RFC 3339.
 const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 /// Attempts to write the deadline while the claim changes between reading and patching.
@@ -81,7 +81,7 @@ async fn stamp(
     deadline: Option<Timestamp>,
 ) -> Result<NodeClaimState, ApiError> {
     until_settled(STAMP_ATTEMPTS, async || {
-        let found = if_found(call(claims.get(&owner.name)).await, PLURAL)?;
+        let found = if_found(call(claims.get(&owner.name)).await, NODE_CLAIMS)?;
         let Some(claim) = found else { return Ok(NodeClaimState::Leaving) };
         let (claim, provider_id) = (claim.metadata, provider_id(&claim.data));
         if claim.uid.as_ref() != Some(&owner.uid) {
@@ -97,7 +97,7 @@ async fn stamp(
         let Some(deadline) = deadline.filter(|deadline| is_earlier(*deadline, &claim)) else { return Ok(state) };
         let patch = Patch::Merge(stamp_patch(deadline, &claim));
         let patched = call(claims.patch_metadata(&owner.name, &PatchParams::default(), &patch)).await;
-        match if_found(patched, PLURAL) {
+        match if_found(patched, NODE_CLAIMS) {
             Ok(patched) => Ok(patched.map_or(NodeClaimState::Leaving, |_| state)),
             Err(ApiError::Refused(status)) if status.code == 409 => Err(ApiError::Contended(status)),
             Err(error) => Err(error),
@@ -112,7 +112,7 @@ async fn delete(claims: &Api<DynamicObject>, owner: &OwnerReference) -> Result<b
     let this_one = DeleteParams { preconditions, ..DeleteParams::default() };
     match call(claims.delete(&owner.name, &this_one)).await {
         Ok(_) => Ok(true),
-        Err(ApiError::Refused(status)) if is_of_another_uid(&status) || is_missing(&status, PLURAL) => Ok(false),
+        Err(ApiError::Refused(status)) if is_of_another_uid(&status) || is_missing(&status, NODE_CLAIMS) => Ok(false),
         Err(error) => Err(error),
     }
 }
@@ -124,7 +124,7 @@ fn node_claims(client: &Client) -> Api<DynamicObject> {
         version: version.to_owned(),
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
-        plural: PLURAL.to_owned(),
+        plural: NODE_CLAIMS.to_owned(),
     };
     Api::all_with(client.clone(), &kind)
 }

@@ -9,14 +9,14 @@ use spillway_receipt::{DRAIN_BLOCKED, DRAIN_UNBLOCKED, Fate, Leaving, Pod, PodRe
 
 use crate::receipt::Publication;
 
-pub(super) struct Blockage {
+pub(super) struct BlockedPods {
     pub(super) turn: PublishedBlockage,
     /// Receipt so far, with the news as its reason and the affected pods.
     pub(super) publication: Publication,
     pub(super) pods: Vec<PodRecord>,
 }
 
-impl Blockage {
+impl BlockedPods {
     pub(super) fn of(so_far: &Publication, news: BlockageNews, clock: Clock) -> Self {
         let mut publication = so_far.clone();
         let receipt = &mut publication.receipt;
@@ -101,7 +101,7 @@ mod tests {
 
     fn published(news: BlockageNews) -> (String, Vec<Pod>, &'static str) {
         let clock = Clock::starting_at("2026-11-21T03:12:00Z".parse::<Timestamp>().unwrap());
-        let blockage = Blockage::of(&receipt(), news, clock);
+        let blockage = BlockedPods::of(&receipt(), news, clock);
         let detail_type = blockage.detail_type();
         (blockage.publication.receipt.reason, blockage.publication.receipt.pods, detail_type)
     }

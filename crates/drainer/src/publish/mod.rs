@@ -16,7 +16,7 @@ use spillway_notice::continued::History;
 
 use crate::context::Context;
 use crate::receipt::Publication;
-use blockage::Blockage;
+use blockage::BlockedPods;
 
 /// Limit of a receipt in bytes. EventBridge accepts 256 KB with the envelope. The log has the same receipt.
 const MOST_BYTES: usize = 240 * 1024;
@@ -50,7 +50,7 @@ pub(crate) async fn publish_blockage(
     client: &Client,
     invocation: &Invocation,
 ) {
-    let blockage = Blockage::of(so_far, news, invocation.clock);
+    let blockage = BlockedPods::of(so_far, news, invocation.clock);
     let on_the_node = node_events::publish_blockage(&blockage, &context.settings, client, invocation);
     let now = invocation.clock.now();
     let detail = {

@@ -13,11 +13,11 @@ pub(crate) struct Settings {
     /// Log group of the drain function, for links; empty if unknown.
     pub(crate) log_group: String,
     pub(crate) webhook: Option<StoredName>,
-    pub(crate) topic: Option<Topic>,
+    pub(crate) topic: Option<TopicSettings>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Topic {
+pub(crate) struct TopicSettings {
     pub(crate) arn: String,
     pub(crate) region: String,
 }
@@ -29,7 +29,7 @@ impl Settings {
         let log_group = reader.read(table::LOG_GROUP, |name| Some(name.to_owned()));
         let webhook = reader.read_or_explain(table::WEBHOOK, values::stored_name);
         let arn = reader.read(table::TOPIC_ARN, values::topic_arn);
-        reader.finish(Self { queue_arn, log_group, webhook, topic: arn.map(|(arn, region)| Topic { arn, region }) })
+        reader.finish(Self { queue_arn, log_group, webhook, topic: arn.map(|(arn, region)| TopicSettings { arn, region }) })
     }
 }
 

@@ -11,10 +11,10 @@ use spillway_core::drain::pod::blocker::BudgetName;
 use spillway_core::kube::pod::Pod;
 
 #[derive(Debug, Default)]
-pub(super) struct ClusterBudgets(BTreeMap<String, Vec<Budget>>);
+pub(super) struct ClusterBudgets(BTreeMap<String, Vec<BudgetView>>);
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Budget {
+pub(super) struct BudgetView {
     pub(super) name: BudgetName,
     selector: Selector,
     pub(super) allows: Allows,
@@ -42,7 +42,7 @@ pub(super) enum Allows {
 /// Budget in a list, reduced to the needed fields.
 #[derive(Debug, Deserialize)]
 #[serde(from = "PodDisruptionBudget")]
-pub(super) struct ListedBudget(Option<Budget>);
+pub(super) struct ListedBudget(Option<BudgetView>);
 
 impl ClusterBudgets {
     /// Adds a budget, unless it has no valid selector.
@@ -52,25 +52,25 @@ impl ClusterBudgets {
         }
     }
 
-    pub(super) fn covering(&self, pod: &Pod) -> Vec<&Budget> {
+    pub(super) fn covering(&self, pod: &Pod) -> Vec<&BudgetView> {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let none = BTreeMap::new();
         let labels = pod.metadata.labels.as_ref().unwrap_or(&none);
         self.0.get(namespace).into_iter().flatten().filter(|budget| budget.selector.matches(labels)).collect()
     }
 
-    pub(super) fn get(&self, name: &BudgetName) -> Option<&Budget> {
+    pub(super) fn get(&self, name: &BudgetName) -> Option<&BudgetView> {
         self.0.get(&name.namespace)?.iter().find(|budget| budget.name == *name)
     }
 }
 
 impl From<PodDisruptionBudget> for ListedBudget {
     fn from(budget: PodDisruptionBudget) -> Self {
-        Self(Budget::of(budget))
+        Self(BudgetView::of(budget))
     }
 }
 
-impl Budget {
+impl BudgetView {
     fn of(budget: PodDisruptionBudget) -> Option<Self> {
         let name = BudgetName { namespace: budget.metadata.namespace?, name: budget.metadata.name? };
         // A missing selector chooses no pod, an empty one every pod of the namespace.
@@ -146,7 +146,7 @@ pub(super) mod tests {
     fn allows_of(allowed: i32, healthy: i32, desired: i32, expected: i32) -> Allows {
         let status = json!({"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": desired,
             "expectedPods": expected});
-        Budget::of(budget("web", "web", &status)).unwrap().allows
+        BudgetView::of(budget("web", "web", &status)).unwrap().allows
     }
 
     #[test]
@@ -166,7 +166,7 @@ pub(super) mod tests {
                 json!({"disruptionsAllowed": 0, "currentHealthy": healthy, "desiredHealthy": 2, "expectedPods": 3});
             let mut budget = budget("web", "web", &status);
             budget.spec.as_mut().unwrap().unhealthy_pod_eviction_policy = policy.map(str::to_owned);
-            Budget::of(budget).unwrap().holds_unhealthy()
+            BudgetView::of(budget).unwrap().holds_unhealthy()
         };
         assert!(of(1, None) && of(1, Some("IfHealthyBudget")));
         assert!(!of(1, Some("AlwaysAllow")));
@@ -182,7 +182,7 @@ pub(super) mod tests {
             json!({"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": 0, "expectedPods": 0,
                 "conditions": conditions})
         };
-        let allows = |status: &Value| Budget::of(budget("web", "web", status)).unwrap().allows;
+        let allows = |status: &Value| BudgetView::of(budget("web", "web", status)).unwrap().allows;
         assert_eq!(allows(&status(0, 0, &[&failed])), Allows::Unknown(why.to_owned()));
         assert_eq!(allows(&status(0, 2, &[])), Allows::Unknown("no controller makes its pods".to_owned()));
         assert_eq!(allows(&status(0, 0, &[])), Allows::NoneNow, "not calculated yet");

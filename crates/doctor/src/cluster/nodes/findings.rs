@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spillway_core::drain::pod::blocker::BudgetName;
 
-use super::budgets::{Budget, ClusterBudgets};
+use super::budgets::{BudgetView, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::survey::{HeldUp, REPLACED_WITHIN};
 use crate::catalogue::FindingId;
@@ -35,7 +35,7 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
 }
 
 /// Remedy for unready pods that the budget blocks, or nothing.
-fn held_unhealthy(budget: Option<&Budget>) -> String {
+fn held_unhealthy(budget: Option<&BudgetView>) -> String {
     let budget = budget.filter(|budget| budget.holds_unhealthy());
     budget.map(|budget| format!("; {}", budget.name.unready_pods_advice())).unwrap_or_default()
 }
@@ -49,7 +49,7 @@ struct FindingText<'a> {
 impl FindingText<'_> {
     fn never_allows(&self, name: &BudgetName) -> Finding {
         let budget = self.budget(name);
-        let not_calculated = budget.and_then(Budget::not_calculated);
+        let not_calculated = budget.and_then(BudgetView::not_calculated);
         let why = match (not_calculated, budget) {
             (Some(why), _) => format!(": its controller cannot calculate how many pods may be disrupted: {why}"),
             (None, Some(budget)) => format!(": {}", budget.pods),
@@ -167,12 +167,12 @@ impl FindingText<'_> {
         Finding::new(id, severity, &self.object, what, to_do)
     }
 
-    fn budget(&self, name: &BudgetName) -> Option<&Budget> {
+    fn budget(&self, name: &BudgetName) -> Option<&BudgetView> {
         self.circumstances.budgets.get(name)
     }
 
     fn show_pods(&self, budget: &BudgetName) -> String {
-        let selector = quoted(self.budget(budget).map(Budget::selector).unwrap_or_default());
+        let selector = quoted(self.budget(budget).map(BudgetView::selector).unwrap_or_default());
         format!("kubectl --namespace {} get pods --selector {selector} --output wide", quoted(&budget.namespace))
     }
 

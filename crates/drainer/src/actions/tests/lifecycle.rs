@@ -1,5 +1,5 @@
 use super::*;
-use crate::actions::lifecycle::Stage::{Decided, Undecided};
+use crate::actions::lifecycle::HandlingStage::{Decided, Undecided};
 use crate::actions::lifecycle::{complete, last_answer, no_node, not_a_node};
 
 fn refused(status: u16, body: String) -> Expected {

@@ -15,7 +15,7 @@ use spillway_notice::Kind;
 use spillway_receipt::Receipt;
 use spillway_settings::Settings;
 
-use super::blockage::Blockage;
+use super::blockage::BlockedPods;
 use crate::receipt::{Ending, PodRecord, Publication, StepName};
 use post::post;
 
@@ -98,7 +98,7 @@ pub(super) async fn publish_begin(
 
 /// Publishes the begin or the end of a blockage, also on the pods.
 pub(super) async fn publish_blockage(
-    blockage: &Blockage,
+    blockage: &BlockedPods,
     settings: &Settings,
     client: &Client,
     invocation: &Invocation,
@@ -131,7 +131,7 @@ fn begun(so_far: &Publication, pods: usize, now: Timestamp) -> Vec<Event> {
 }
 
 /// Events of a blockage: of the node, then of its pods.
-fn blocked(blockage: &Blockage, now: Timestamp) -> Vec<Event> {
+fn blocked(blockage: &BlockedPods, now: Timestamp) -> Vec<Event> {
     let Some(drain) = ReceiptDrain::of(&blockage.publication) else { return Vec::new() };
     let of_pods = blockage.pods.iter().take(MOST_BLOCKED).map(|pod| reasons::blocked_pod(&drain, pod, blockage.turn));
     let drafts = std::iter::once(reasons::blocked(&drain, blockage.turn)).chain(of_pods).collect();

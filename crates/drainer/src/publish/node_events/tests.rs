@@ -78,14 +78,14 @@ async fn begun_drain_has_an_event_on_the_node() {
 }
 
 /// Blockage of this many pods.
-fn blockage(turn: PublishedBlockage, pods: u32) -> Blockage {
+fn blockage(turn: PublishedBlockage, pods: u32) -> BlockedPods {
     let mut publication = receipt();
     publication.receipt.reason = "the reason".to_owned();
     let pod = |n| PodRecord {
         why: Some("PodDisruptionBudget db blocks it".to_owned()),
         ..PodRecord::of(format!("shop/db-{n}"), format!("uid-{n}"), Fate::Remaining, Duration::from_secs(30))
     };
-    Blockage { turn, publication, pods: (0..pods).map(pod).collect() }
+    BlockedPods { turn, publication, pods: (0..pods).map(pod).collect() }
 }
 
 #[tokio::test(start_paused = true)]
