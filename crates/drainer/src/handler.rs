@@ -129,7 +129,11 @@ async fn follow(
 }
 
 /// Resolves instance and cluster, decides, acts. A failure comes with its stage.
-async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, (HandlingStage, Failure)> {
+async fn act(
+    context: &Context,
+    attempt: &Attempt<'_>,
+    record: &mut Record,
+) -> Result<Outcome, (HandlingStage, Failure)> {
     let Attempt { notice, history, invocation, window, .. } = attempt;
     let undecided = |failure| (HandlingStage::Undecided, failure);
     let (instance, cluster) = match resolve(context, notice, invocation, window.end, record).await {

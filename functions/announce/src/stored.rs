@@ -9,7 +9,7 @@ use spillway_aws_call::{Call, CallError, Caller, Service};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::document::{WebhookDocument, DocumentError};
+use crate::document::{DocumentError, WebhookDocument};
 use crate::retry;
 use crate::settings::StoredName;
 use crate::target::Target;

@@ -174,7 +174,13 @@ async fn has(reviews: &Api<SelfSubjectAccessReview>, right: Right, end: Instant)
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
-fn check(answers: &[ReviewedRight], cluster: &ClusterName, user: &User, invocation: &Invocation, enroll: &str) -> Check {
+fn check(
+    answers: &[ReviewedRight],
+    cluster: &ClusterName,
+    user: &User,
+    invocation: &Invocation,
+    enroll: &str,
+) -> Check {
     if let Some(error) = answers.iter().find_map(|answer| answer.is_given.as_ref().err()) {
         return Check::unknown(ID, format!("cannot review the rights of Spillway: {}", chain(&error)));
     }

@@ -29,7 +29,12 @@ impl Settings {
         let log_group = reader.read(table::LOG_GROUP, |name| Some(name.to_owned()));
         let webhook = reader.read_or_explain(table::WEBHOOK, values::stored_name);
         let arn = reader.read(table::TOPIC_ARN, values::topic_arn);
-        reader.finish(Self { queue_arn, log_group, webhook, topic: arn.map(|(arn, region)| TopicSettings { arn, region }) })
+        reader.finish(Self {
+            queue_arn,
+            log_group,
+            webhook,
+            topic: arn.map(|(arn, region)| TopicSettings { arn, region }),
+        })
     }
 }
 
