@@ -1,6 +1,8 @@
 //! Story of a notice: notice → instance → cluster → decision → node and drain → lifecycle → receipt.
 //!
-//! The functions stand in this order. Nothing calls back here.
+//! [`handle`] reads the event, acts on it and writes the receipt. [`follow`] holds the lifecycle action while [`act`] finds the
+//! instance and its cluster, and [`carry_out`] runs the action that was decided. Each action completes the lifecycle action itself;
+//! after a failure [`unfinished`] does. Nothing calls back here.
 
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
@@ -128,7 +130,8 @@ async fn follow(
     ended
 }
 
-/// Resolves instance and cluster, decides, acts. A failure comes with its stage.
+/// Resolves instance and cluster, then acts. A failure says whether the action had been decided, because
+/// [`last_answer`] depends on that.
 async fn act(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -138,7 +141,7 @@ async fn act(
     let undecided = |failure| (HandlingStage::Undecided, failure);
     let (instance, cluster) = match resolve(context, notice, invocation, window.end, record).await {
         Ok(Ownership::Ours(instance, cluster)) => (instance, cluster),
-        // The hooks are completed by the owner.
+        // Somebody else owns the instance, and completes its hook.
         Ok(Ownership::NotOurs(
             reason @ (Reason::NotOurCluster(_)
             | Reason::NotOurClusters { .. }
@@ -148,6 +151,7 @@ async fn act(
         Ok(Ownership::NotOurs(reason)) => {
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
+        // Only a notice of a running instance is checked later. Any other notice fails.
         Err(failure) => {
             let check = UndoCheck::first(&history.notice, notice);
             let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;
@@ -217,13 +221,13 @@ async fn resolve(
     Ok(Ownership::Ours(Box::new(instance), cluster))
 }
 
-/// Decides and runs the action of the decision. A postponement within two minutes is slept and decided again.
+/// Decides, and runs the action. If the action begins within two minutes, sleeps until then and decides again.
 async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Attempt { notice, invocation, settings, .. } = target.attempt;
     let decide = || decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now());
     let mut decision = decide();
     if let Decision::Postpone(begins) = decision
-        && later::slept(begins, invocation).await
+        && later::sleep_if_short(begins, invocation).await
     {
         if let Some(reason) = actions::found::called_off(context, target.attempt).await {
             return Ok(Outcome::Ignored(reason).into());
@@ -249,7 +253,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     }
 }
 
-/// Leaves the rest to a later invocation. Without time for one, completes the lifecycle action and fails.
+/// Leaves the rest to a later invocation. If there is no time for one, completes the lifecycle action and returns the failure.
 async fn unfinished(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -264,15 +268,16 @@ async fn unfinished(
     let Some(result) = last_answer(attempt, &failure, stage, settings) else { return Err(failure) };
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.hold_action_during(completing).await {
-        // The hook's timeout may be longer than the drain's limit.
-        Err(unanswered) if attempt.leaves_time_after(&unanswered) => {
-            actions::continue_next::continue_next(context, attempt, &unanswered, record).await
+        Ok(()) => Err(failure),
+        // The hook's timeout may be longer than the drain's limit, so that a later invocation can complete the action.
+        Err(not_completed) if attempt.leaves_time_after(&not_completed) => {
+            actions::continue_next::continue_next(context, attempt, &not_completed, record).await
         }
-        Err(unanswered) => {
-            tracing::warn!(error = unanswered.text(), "cannot complete the lifecycle hook of a notice that has failed");
+        Err(not_completed) => {
+            let error = not_completed.text();
+            tracing::warn!(error, "cannot complete the lifecycle hook of a notice that has failed");
             Err(failure)
         }
-        Ok(()) => Err(failure),
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Waited {
     /// Duration of each wait; `None` if nothing was waited for.
     pub(super) durations: Option<AfterDrain>,
     /// `true` if the time was up while a volume or target was left, or may have been.
-    pub(super) is_cut_off: bool,
+    pub(super) is_unfinished: bool,
 }
 
 /// Waits for volumes and load balancers until `end` or `stop`, if a hook of ours holds the instance.
@@ -64,7 +64,7 @@ pub(super) async fn wait(
         targets_left: targets.map(|(_, left)| left).filter(|left| *left > 0),
     };
     let durations = Some(waited).filter(|waited| *waited != AfterDrain::default());
-    Waited { durations, is_cut_off: may_be_left && end <= Instant::now() }
+    Waited { durations, is_unfinished: may_be_left && end <= Instant::now() }
 }
 
 /// Waits for load balancers. Returns the number of target groups that still have the instance, or `None` if none had it or

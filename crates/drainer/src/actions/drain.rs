@@ -31,7 +31,9 @@ use crate::receipt::{Counts, Fate, Publication, StepName, Subject};
 /// Maximum number of pods that a failure names; the receipt lists all.
 const PODS_IN_A_REASON: usize = 3;
 
-/// Evicts the pods of the target's node, then completes the lifecycle action.
+/// Drains the target's node: waits for its turn (maintenance only), claims the node, arranges the undo check, evicts the pods, waits
+/// for volumes and load balancers, and completes the lifecycle action. Instances of a tagged group are replaced: after the claim for
+/// a spot notice, at the end for maintenance.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let attempt = target.attempt;
     record.window = Some(attempt.window);
@@ -40,8 +42,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     let claim_began = Instant::now();
     // On the heap: beside the drain it would be too large for a thread's stack in a debug build.
-    let hook = attempt.window_of_hook().boxed_local().shared();
-    let node = match beside(claim(context, target, Purpose::Drain, record), hook.clone()).await? {
+    let hook_window = attempt.window_of_hook().boxed_local().shared();
+    // Both calls at once: Auto Scaling may answer late, and the claim must not wait for the hook's timeouts.
+    let node = match beside(claim(context, target, Purpose::Drain, record), hook_window.clone()).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
     };
@@ -50,9 +53,10 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     log_claim(&node.claim, attempt.notice);
     attempt.join(&node.claim, target.instance);
-    let hook = hook.map(|window| attempt.within_joined(window)).boxed_local().shared();
+    let hook_window = hook_window.map(|window| attempt.within_joined(window)).boxed_local().shared();
+    // A failure is returned after the drain, which it must not delay.
     let arranged = undo_check::arrange(context, attempt, &node.claim).await;
-    let action = DrainAction { context, target, node: &node, claim_began, hook, stop: stop(attempt, &node) };
+    let action = DrainAction { context, target, node: &node, claim_began, hook_window, stop: stop(attempt, &node) };
     let Some(listed) = action.list().await? else {
         record.hook = HookStatus::AlreadyOver(None);
         return Ok(Box::pin(hook_over(context, target, record)).await.into());
@@ -69,8 +73,8 @@ struct DrainAction<'a> {
     target: &'a Target<'a>,
     node: &'a ClaimedNode,
     claim_began: Instant,
-    /// Window that the lifecycle hook tightens.
-    hook: Shared<LocalBoxFuture<'a, Window>>,
+    /// Window with the hook's timeouts, as soon as Auto Scaling has answered.
+    hook_window: Shared<LocalBoxFuture<'a, Window>>,
     stop: Shared<LocalBoxFuture<'a, StopReason>>,
 }
 
@@ -131,7 +135,7 @@ impl DrainAction<'_> {
         let (window, clock) = (attempt.within_joined(attempt.window), attempt.invocation.clock);
         let drain = Drain::new(self.node, listed, attempt.history, self.claim_began, window, clock);
         // On the heap: beside one another they are too large for a thread's stack in a debug build.
-        let draining = Box::pin(drain.run(self.hook.clone(), self.stop.clone(), side_task));
+        let draining = Box::pin(drain.run(self.hook_window.clone(), self.stop.clone(), side_task));
         let cordoning = Box::pin(keep_trying_to_cordon(self.target, self.node, record));
         let replacing = Box::pin(replacement::replace(self.context, self.target, &self.node.claim, Kind::Spot));
         let (report, replaced) = tokio::join!(beside(draining, cordoning), replacing);
@@ -148,7 +152,7 @@ impl DrainAction<'_> {
         record.after_drain = waited.durations;
         record.drained(report, attempt.history, |at| attempt.ms_until(at));
         let still_held = Failure::StillHeld { node: node.clone() };
-        if attempt.action.is_some() && waited.is_cut_off && attempt.leaves_time_after(&still_held) {
+        if attempt.action.is_some() && waited.is_unfinished && attempt.leaves_time_after(&still_held) {
             return Err(still_held);
         }
         let counts = Counts::of(&record.pods, &attempt.history.earlier);

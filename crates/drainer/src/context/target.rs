@@ -207,7 +207,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Runs a future, and another one beside it for as long as the first runs.
+/// Runs `doing` to its end, and polls `other` meanwhile. If `other` has not ended then, it is dropped.
 pub(crate) async fn beside<T>(doing: impl Future<Output = T>, other: impl Future) -> T {
     match select(pin!(doing), pin!(other)).await {
         Either::Left((done, _)) => done,

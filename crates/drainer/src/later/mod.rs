@@ -21,8 +21,9 @@ pub(crate) enum Later {
     At(Timestamp, ScheduleName),
 }
 
-/// Sleeps until a time within [`SLEEPS_FOR`] and within the invocation. Returns `false` at once for a later time.
-pub(crate) async fn slept(at: Timestamp, invocation: &Invocation) -> bool {
+/// Sleeps until the time and returns `true`, if the time lies within [`SLEEPS_FOR`] and within the invocation. Returns `false` at
+/// once for a later time.
+pub(crate) async fn sleep_if_short(at: Timestamp, invocation: &Invocation) -> bool {
     let wakes = invocation.clock.instant(at);
     let is_short = wakes <= invocation.drains_until().min(Instant::now() + SLEEPS_FOR);
     if is_short {
