@@ -1,4 +1,4 @@
-//! The name of an EKS cluster.
+//! Name of an EKS cluster.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ impl ClusterName {
         Self(name.into())
     }
 
-    /// Returns `true` if an EKS cluster may have the name (EKS API reference, `CreateCluster`). Other systems write other names
-    /// into the same tags.
+    /// Returns `true` if an EKS cluster may have the name (EKS API reference, `CreateCluster`). A tag may have an impossible
+    /// name, because other systems write the same tags.
     #[must_use]
     pub fn is_possible(name: &str) -> bool {
         let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

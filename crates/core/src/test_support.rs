@@ -8,7 +8,7 @@ use spillway_settings::Settings;
 
 use crate::instance::{Instance, InstanceState};
 
-/// Settings of these environment variables; every other one has its default.
+/// Settings from the given environment variables. Every other setting has its default.
 pub fn settings(variables: &[(&str, &str)]) -> Settings {
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Settings::from_variables(variables)
@@ -19,7 +19,7 @@ pub fn instance_id() -> InstanceId {
     InstanceId::parse("i-0123456789abcdef0").expect("it is an id")
 }
 
-/// The instance, running, without tags or a DNS name.
+/// Running instance without tags and without a DNS name.
 pub fn instance() -> Instance {
     Instance {
         id: instance_id(),
@@ -51,12 +51,12 @@ pub fn notice(kind: Kind, deadline: Deadline) -> Notice {
     }
 }
 
-/// Maintenance of that id, a reboot.
+/// Maintenance with the given id, a reboot.
 pub fn maintenance(id: &str) -> Maintenance {
     Maintenance { id: id.to_owned(), reboots: true, starts: None }
 }
 
-/// Hook of that name, of the group `workers`.
+/// Hook with the given name, of the group `workers`.
 pub fn hook(name: &str) -> Hook {
     Hook { group: "workers".to_owned(), name: name.to_owned(), token: None }
 }

@@ -53,13 +53,13 @@ impl History {
         }
     }
 
-    /// Begin of the first invocation. `None`: this is the first invocation.
+    /// Start of the first invocation. `None`: this is the first invocation.
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
     }
 
-    /// Begin of the first invocation that reached the node, which is within seconds of the claim.
+    /// Start of the first invocation that reached the node, which is within seconds of the claim.
     #[must_use]
     pub fn claimed(&self) -> Option<Timestamp> {
         self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)

@@ -41,7 +41,7 @@ pub struct PodRecord {
     /// Number of answers to eviction and deletion requests, by answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<Cow<'static, str>, u32>,
-    /// Budget that last blocked the eviction. The first few names of several budgets, joined by a comma and a space.
+    /// Name of the budget that last blocked the eviction. Of several budgets, the first few names, joined by a comma and a space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
     /// Reason why the pod stayed, was forced or was lost, or the other client that evicted it.

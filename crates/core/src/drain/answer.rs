@@ -117,7 +117,7 @@ pub fn interpret(response: &ApiResponse) -> Answer {
         401 => Answer::Unauthorized { message: message() },
         403 if is_terminating(&status) => Answer::NamespaceTerminating,
         403 if is_of_rbac(&status) => Answer::Forbidden { message: status.message },
-        // A webhook may deny with 429 too, although the API server is not busy.
+        // A webhook's 429 is a denial, and does not mean that the API server is busy.
         429 if is_of_webhook(&status) => Answer::Refused { message: message() },
         429 => Answer::Throttled { retry_after },
         500 if status.message.contains("more than one PodDisruptionBudget") => Answer::BlockedBySeveral,

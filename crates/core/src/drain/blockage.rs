@@ -62,7 +62,7 @@ enum BlockageStage {
 }
 
 impl Blockage {
-    /// State at the begin of an invocation. `published` is the last event of earlier invocations.
+    /// State at the start of an invocation. `published` is the last event of earlier invocations.
     pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
             None => BlockageStage::Short,

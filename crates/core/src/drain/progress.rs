@@ -45,8 +45,8 @@ pub struct Progress {
     is_node_watched: bool,
     /// State of the kubelet, once known.
     kubelet: Option<Kubelet>,
-    /// The garbage collector has removed pods. Only the watch of the node confirms that the node is deleted, because a pod's
-    /// status has many writers.
+    /// The garbage collector has removed pods, so the node may be deleted. Only the watch of the node can confirm this, because a
+    /// pod's status has many writers.
     is_collecting: bool,
     transitions: Vec<Transition>,
     /// Missing rights that have been logged.
@@ -77,7 +77,7 @@ impl InFlight {
 }
 
 impl Progress {
-    /// Progress at the begin of an invocation, with the listed pods.
+    /// Progress at the start of an invocation, with the listed pods.
     pub fn new(pods: &[Pod], returns: Returns, window: Window, clock: Clock, now: Instant) -> Self {
         let mut progress = Self {
             window,
@@ -212,8 +212,9 @@ impl Progress {
         namespaces_to_watch(&self.pods)
     }
 
-    /// Returns `true` if the watch of the node has to start. A pod is overdue or collected, so that the kubelet may be silent. Or
-    /// a pod is blocked although its instance goes or is held by a hook, so that the pod may no longer run.
+    /// Returns `true` if the watch of the node has to start:
+    /// * a pod is overdue or collected, so the kubelet may be silent; or
+    /// * a pod is blocked, and its instance goes or is held by a hook, so the pod may no longer run.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going = matches!(self.window.instance_goes, Termination::Soon { .. } | Termination::AtTheLatest(_));
         let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());

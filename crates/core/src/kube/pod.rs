@@ -93,7 +93,7 @@ pub struct Conditions {
     is_not_ready: bool,
 }
 
-/// Reads the conditions. The pod garbage collector sets `DisruptionTarget` before it force-deletes an orphan (kubernetes,
+/// Reads the conditions. `DisruptionTarget` marks an orphan that the pod garbage collector is about to force-delete (kubernetes,
 /// `gc_controller.go`).
 fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Conditions, D::Error> {
     let conditions = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();

@@ -20,7 +20,7 @@ pub struct ClaimAnnotation {
     /// Deadline of the drain; absent while a hook holds the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Begin of the notice's work, by the clock that dates notices. If an older notice reports that the instance runs, the claim
+    /// Start of the notice's work, by the clock that dates notices. If an older notice reports that the instance runs, the claim
     /// stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,

@@ -28,7 +28,7 @@ pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Sele
     (!selector.matches(labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
 }
 
-/// Owner of the node, from its labels. Nodes of Auto Mode have Karpenter's label too.
+/// Owner of the node, from its labels. Auto Mode comes before Karpenter, because its nodes have Karpenter's label too.
 pub fn managed_by(labels: &BTreeMap<String, String>) -> Option<ManagedBy> {
     match labels.get(COMPUTE_TYPE).map(String::as_str) {
         Some("fargate") => Some(ManagedBy::Fargate),

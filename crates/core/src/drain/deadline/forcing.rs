@@ -18,7 +18,7 @@ pub const LEAST_EVICTION_TIMEOUT: Duration = Duration::from_secs(2);
 const LEAST_TIME_FOR_A_BUDGET: Duration = Duration::from_secs(20);
 
 /// Maximum time from the eviction of a critical pod to its forced deletion, while a hook holds the instance and ordinary pods are
-/// still leaving. The pod's replacement starts within minutes.
+/// still leaving. The time is enough, because the pod's replacement starts within minutes.
 const MOST_TIME_FOR_A_BUDGET: Duration = Duration::from_mins(10);
 
 impl Window {
@@ -39,8 +39,8 @@ impl Window {
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
-    /// Timeout of an eviction that is sent now: the time until the pod's forced deletion, but long enough for a slightly slow API
-    /// server. `None`: the usual timeout of a call.
+    /// Timeout of an eviction that is sent now: the time until the pod's forced deletion, but at least `LEAST_EVICTION_TIMEOUT`,
+    /// in case the API server is slightly slow. `None`: the usual timeout of a call.
     pub fn eviction_timeout(&self, grace: Duration, now: Instant) -> Option<Duration> {
         let left = self.forced_from(grace)?.checked_duration_since(now).filter(|left| !left.is_zero())?;
         Some(left.max(LEAST_EVICTION_TIMEOUT))

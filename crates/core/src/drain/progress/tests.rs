@@ -32,7 +32,7 @@ fn uid(name: &str) -> PodUid {
     PodUid(format!("uid-of-{name}"))
 }
 
-/// Wall-clock time at the begin of a drain.
+/// Wall-clock time at the start of a drain.
 const BEGIN: &str = "2026-11-21T03:12:00Z";
 
 fn clock() -> Clock {
