@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from cli.stack import Stack
@@ -15,18 +14,8 @@ GROUP = "spillway"
 TAG = "spillway/enrolled"
 
 
-@dataclass(frozen=True)
-class Entry:
-    groups: tuple[str, ...]
-    tags: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, described: dict[str, Any]) -> "Entry":
-        groups = tuple(described.get("kubernetesGroups", []))
-        return cls(groups, described.get("tags", {}))
-
-    def is_ours(self, stack: Stack) -> bool:
-        return self.tags.get(TAG) == stack.name
+# As `aws eks describe-access-entry` returns it.
+Entry = dict[str, Any]
 
 
 def enroll(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | None) -> Step:
@@ -37,13 +26,12 @@ def enroll(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | 
     if entry is None:
         create = aws("eks", "create-access-entry", *of_role, "--kubernetes-groups", GROUP, "--tags", f"{TAG}={stack.name}")
         return _step(State.TO_DO, "", create)
-    if GROUP not in entry.groups:
+    groups = entry.get("kubernetesGroups", [])
+    if GROUP not in groups:
         # IAM has no condition keys for this call: the right would be one to enter any group.
-        update = aws("eks", "update-access-entry", *of_role, "--kubernetes-groups", *entry.groups, GROUP)
+        update = aws("eks", "update-access-entry", *of_role, "--kubernetes-groups", *groups, GROUP)
         return _step(State.TOLD, f"it lacks the group {GROUP}, which an administrator adds", update)
-    if entry.is_ours(stack):
-        return _step(State.THERE)
-    return _step(State.THERE, "somebody else has made it")
+    return _step(State.THERE, "" if _is_ours(entry, stack) else "somebody else has made it")
 
 
 def remove(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | None) -> Step:
@@ -54,9 +42,11 @@ def remove(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | 
     delete = aws("eks", "delete-access-entry", "--cluster-name", cluster.name, "--principal-arn", stack.role)
     if entry is None:
         return _step(State.THERE, "there is none")
-    if entry.is_ours(stack):
-        return _step(State.TO_DO, "", delete)
-    return _step(State.TOLD, "somebody else has made it", delete)
+    return _step(State.TO_DO, "", delete) if _is_ours(entry, stack) else _step(State.TOLD, "somebody else has made it", delete)
+
+
+def _is_ours(entry: Entry, stack: Stack) -> bool:
+    return bool(entry.get("tags", {}).get(TAG) == stack.name)
 
 
 def remembered(cluster: Cluster, stack: Stack) -> str:
@@ -64,9 +54,8 @@ def remembered(cluster: Cluster, stack: Stack) -> str:
     return f"/spillway/{stack.name}/clusters/{cluster.name}"
 
 
-def forget(cluster: Cluster, stack: Stack, is_there: bool) -> Step:
-    name = remembered(cluster, stack)
-    if not is_there:
+def forget(name: str, parameter: Any) -> Step:
+    if parameter is None:
         return Step(Part.ACCESS, f"parameter {name}", State.THERE, "there is none")
     return Step(Part.ACCESS, f"parameter {name}", State.TO_DO, "", (aws("ssm", "delete-parameter", "--name", name),))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -15,10 +16,6 @@ T, R = TypeVar("T"), TypeVar("R")
 
 # Each is a process of the AWS CLI, which takes most of a second of a processor.
 AT_ONCE = 8
-
-
-class NoCluster(Failed):
-    """A name of no existing cluster."""
 
 
 @dataclass(frozen=True)
@@ -39,37 +36,26 @@ class Cluster:
         return self.mode != "CONFIG_MAP"
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The selection of clusters: exactly one of these."""
-
-    names: tuple[str, ...] = ()
-    tag: tuple[str, str] | None = None
-    all: bool = False
-
-
-def find(aws: Aws, stack: Stack, wanted: Wanted) -> list[Cluster]:
+def find(aws: Aws, stack: Stack, options: argparse.Namespace) -> list[Cluster]:
+    """The clusters of --all, --cluster or --tag."""
     there = sorted(aws.call("eks", "list-clusters")["clusters"])
-    names = by_name(wanted, there, stack)
+    names = by_name(options.cluster or (stack.clusters if options.all else []), there, stack)
     described = side_by_side(lambda name: _describe(aws, name), names)
-    return with_tag(described, wanted.tag) if wanted.tag else described
+    return with_tag(described, options.tag) if options.tag else described
 
 
-def by_name(wanted: Wanted, there: list[str], stack: Stack) -> list[str]:
-    """The clusters to look at. A name that is wrong stops everything before anything is changed."""
-    names = list(dict.fromkeys(wanted.names)) if wanted.names else there
-    if wanted.all and stack.clusters:
-        names = stack.clusters
+def by_name(names: list[str], there: list[str], stack: Stack) -> list[str]:
+    """The clusters to look at; without names, all. A name that is wrong stops everything before anything is changed."""
     if unknown := [name for name in names if name not in there]:
         known = ", ".join(there) or "none"
-        named_by = "the parameter Clusters names" if wanted.all else "there is no"
-        raise NoCluster(
+        named_by = "the parameter Clusters names" if names == stack.clusters else "there is no"
+        raise Failed(
             f"{named_by} EKS cluster {', '.join(unknown)} in {stack.region}; there are: {known}. "
             "A stack serves one Region; for another one name it with --region"
         )
-    if not names:
-        raise NoCluster(f"there is no EKS cluster in {stack.region}")
-    return names
+    if not there:
+        raise Failed(f"there is no EKS cluster in {stack.region}")
+    return list(dict.fromkeys(names)) or there
 
 
 def with_tag(clusters: list[Cluster], tag: tuple[str, str]) -> list[Cluster]:
@@ -78,21 +64,14 @@ def with_tag(clusters: list[Cluster], tag: tuple[str, str]) -> list[Cluster]:
     if not (found := [one for one in clusters if one.refused or one.tags.get(key) == value]):
         values = sorted({one.tags[key] for one in clusters if key in one.tags})
         others = f"; its values are: {', '.join(values)}" if values else ", and none has a tag with this key"
-        raise NoCluster(f"no EKS cluster has the tag {key}={value}{others}")
+        raise Failed(f"no EKS cluster has the tag {key}={value}{others}")
     return found
 
 
-def remarks(wanted: Wanted, found: list[Cluster], stack: Stack) -> list[str]:
-    twice = sorted({name for name in wanted.names if wanted.names.count(name) > 1})
-    said = [f"{name} was named more than once, and is done once" for name in twice]
+def remarks(found: list[Cluster], stack: Stack) -> list[str]:
     ignored = [one.name for one in found if not stack.serves(one.name)]
-    if ignored:
-        names = ",".join([*stack.clusters, *ignored])
-        said.append(
-            f"the stack ignores notices of {', '.join(ignored)}, which its parameter Clusters does not name: "
-            f"sam deploy --parameter-overrides Clusters={names}"
-        )
-    return said
+    deploy = f"sam deploy --parameter-overrides Clusters={','.join([*stack.clusters, *ignored])}"
+    return [f"the stack ignores notices of {', '.join(ignored)}, which its parameter Clusters does not name: {deploy}"] if ignored else []
 
 
 def _describe(aws: Aws, name: str) -> Cluster:

@@ -11,8 +11,8 @@ from cli.aws import Aws
 from cli.stack import Stack
 
 from . import clusters, doctor, objects, table
-from .clusters import Wanted, side_by_side
-from .enrolment import Result, Work
+from .clusters import side_by_side
+from .enrolment import Result, Work, visit
 from .groups import Group
 from .step import Part, State
 
@@ -32,16 +32,14 @@ def run(options: argparse.Namespace) -> int:
         raise Failed("it asks before it changes anything, and there is no terminal: give --yes, or look with --plan")
     deployed = stack.read(Aws(options.region), options.stack)
     aws = Aws(deployed.region)
-    wanted = Wanted(tuple(options.cluster or ()), options.tag, options.all)
-    found = clusters.find(aws, deployed, wanted)
-    remarks = clusters.remarks(wanted, found, deployed)
+    found = clusters.find(aws, deployed, options)
+    remarks = clusters.remarks(found, deployed)
     if sys.stderr.isatty():
         print(f"reading {counted(len(found), 'cluster')} …", file=sys.stderr)
     groups = [Group.of(one) for one in aws.call("autoscaling", "describe-auto-scaling-groups")["AutoScalingGroups"]]
 
     def one(cluster: clusters.Cluster, plan: bool) -> Result:
-        work = Work(aws, deployed, groups, options.groups, plan, options.extra, options.replace)
-        result = (work.remove if options.remove else work.enroll)(cluster)
+        result = visit(Work(aws, deployed, groups, options, plan), cluster)
         if not plan and not options.remove:
             result.verdict = doctor.verdict(aws, deployed, cluster.name, result.is_fresh)
         if options.output == "text":
@@ -51,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     if asks:
         planned = side_by_side(lambda cluster: one(cluster, plan=True), found)
         is_needed = any(step.state is State.TO_DO for result in planned for step in result.steps)
-        if is_needed and input("Carry out what is marked ~? [y/N] ").strip().lower() not in ("y", "yes"):
+        if is_needed and not common.agreed("Carry out what is marked ~?", options.yes):
             print("Nothing was changed.")
             return WOULD_CHANGE
     results = side_by_side(lambda cluster: one(cluster, options.plan), found)

@@ -4,10 +4,12 @@ comes after it, so that a run that is stopped in the middle leaves nothing that 
 
 from __future__ import annotations
 
+import argparse
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,6 @@ from cli.aws import Aws, AwsError
 from cli.stack import Stack
 
 from . import access, groups, nodes, objects
-from .access import Entry
 from .clusters import Cluster
 from .groups import Group
 from .kubectl import Kubectl, KubectlError, Unreachable
@@ -51,35 +52,27 @@ class Work:
     stack: Stack
     # Those of the Region.
     groups: list[Group]
-    with_groups: bool
+    options: argparse.Namespace
     plan: bool
-    extra: list[str]
-    replace_first: bool = False
 
-    def enroll(self, cluster: Cluster) -> Result:
-        return self._visit(cluster, _Visit.enroll)
 
-    def remove(self, cluster: Cluster) -> Result:
-        return self._visit(cluster, _Visit.remove)
-
-    def _visit(self, cluster: Cluster, does: Callable[["_Visit"], None]) -> Result:
-        """Visits one cluster. A failure ends the visit, and no other one."""
-        result = Result(cluster.name)
+def visit(work: Work, cluster: Cluster) -> Result:
+    """Visits one cluster. A failure ends the visit, and no other one."""
+    result = Result(cluster.name)
+    try:
         if cluster.refused:
-            result.steps.append(Step(Part.ACCESS, "cluster", State.FAILED, cluster.refused))
-            return result
+            raise Failed(cluster.refused)
         with tempfile.TemporaryDirectory(prefix="spillway-enroll-") as folder:
-            try:
-                does(_Visit(self, cluster, Path(folder), result))
-            except Failed as error:
-                result.steps.append(Step(Part.ACCESS, "cluster", State.FAILED, str(error)))
-        return result
+            one = _Visit(work, cluster, Path(folder), result)
+            one.remove() if work.options.remove else one.enroll()
+    except Failed as error:
+        result.steps.append(Step(Part.ACCESS, "cluster", State.FAILED, str(error)))
+    return result
 
 
 class _Visit:
     def __init__(self, work: Work, cluster: Cluster, folder: Path, result: Result) -> None:
         self._work, self._cluster, self._folder, self._result = work, cluster, folder, result
-        self._kubectl: Kubectl | None = None
         self._closed: str | None = None
 
     def enroll(self) -> None:
@@ -99,32 +92,29 @@ class _Visit:
         entry, aws_auth = self._entry(), self._aws_auth()
         entry_away = access.remove(self._cluster, self._work.stack, entry, aws_auth)
         # After the entry: a doctor who is let in writes the parameter again.
-        forget = access.forget(self._cluster, self._work.stack, self._is_remembered())
+        name = access.remembered(self._cluster, self._work.stack)
+        forget = access.forget(name, self._found("ParameterNotFound", "ssm", "get-parameter", "--name", name))
         last = [*self._objects_to_delete(), entry_away, forget]
         if self._closed or any(step.drains or step.state is State.FAILED for step in self._result.steps):
             # Without rights a drain that is under way would end in its middle.
             last = [step.told("it is needed until what stands above is done: run it again then") for step in last]
         self._carry_out(last)
 
-    def _entry(self) -> Entry | None:
+    def _entry(self) -> access.Entry | None:
         if not self._cluster.takes_entries:
             return None
         of_role = ("--cluster-name", self._cluster.name, "--principal-arn", self._work.stack.role)
+        answer = self._found("ResourceNotFoundException", "eks", "describe-access-entry", *of_role)
+        return None if answer is None else answer["accessEntry"]
+
+    def _found(self, absent: str, *arguments: str) -> Any:
+        """The answer of AWS; None for an error of this code."""
         try:
-            return Entry.of(self._work.aws.call("eks", "describe-access-entry", *of_role)["accessEntry"])
+            return self._work.aws.call(*arguments)
         except AwsError as error:
-            if error.code == "ResourceNotFoundException":
+            if error.code == absent:
                 return None
             raise
-
-    def _is_remembered(self) -> bool:
-        try:
-            self._work.aws.call("ssm", "get-parameter", "--name", access.remembered(self._cluster, self._work.stack))
-        except AwsError as error:
-            if error.code == "ParameterNotFound":
-                return False
-            raise
-        return True
 
     def _aws_auth(self) -> str | None:
         if self._cluster.takes_entries:
@@ -133,7 +123,7 @@ class _Visit:
         return None if maps is None else "".join(one.get("data", {}).get("mapRoles", "") for one in maps)
 
     def _objects_to_apply(self) -> list[Step]:
-        files = objects.files(self._work.stack, self._work.extra)
+        files = objects.files(self._work.stack, self._work.options.extra)
         named = [f"--filename={file}" for file in files]
         live = self._look(kubectl("get", *named, "--ignore-not-found", "--show-managed-fields"))
         there = {objects.key(one): one for one in live or []}
@@ -165,7 +155,7 @@ class _Visit:
         """Commands for a person who can reach the cluster. Without files: those that delete."""
         stack, root = self._work.stack, objects.DEPLOY.parent
         private = "" if self._cluster.is_public else "; its endpoint is private, so run this from within its network"
-        own = " --remove" if not files else " --groups" if self._work.with_groups else ""
+        own = " --remove" if not files else " --groups" if self._work.options.groups else ""
         there = f"tools/spillway enroll --stack {stack.name} --region {stack.region} --cluster {self._cluster.name}{own}"
         sign_in = f"aws eks update-kubeconfig --region {stack.region} --name {self._cluster.name}"
         apply = f"kubectl apply --server-side --field-manager={objects.MANAGER}"
@@ -184,8 +174,8 @@ class _Visit:
         why_not = self._why_no_hook()
         for group, hooks in self._groups():
             has_hook = groups.hook_name(hooks, self._work.stack) is not None
-            if self._work.with_groups:
-                steps = groups.enroll(group, hooks, self._work.stack, self._work.replace_first)
+            if self._work.options.groups:
+                steps = groups.enroll(group, hooks, self._work.stack, self._work.options.replace)
                 ended = self._carry_out([step.told(why_not) for step in steps] if why_not else steps)
                 has_hook = has_hook or ended[-1].state is State.DONE
             (self._result.with_hook if has_hook else self._result.without_hook).append(group.name)
@@ -208,12 +198,9 @@ class _Visit:
         now = datetime.now(timezone.utc)
         return [nodes.remove(one, instances.get(nodes.instance_id(one), nodes.Instance()), now) for one in claimed]
 
-    @property
+    @cached_property
     def _api(self) -> Kubectl:
-        if self._kubectl is None:
-            cluster = self._cluster
-            self._kubectl = Kubectl(cluster.name, cluster.endpoint, cluster.ca, self._work.aws, self._folder)
-        return self._kubectl
+        return Kubectl(self._cluster, self._work.aws, self._folder)
 
     def _look(self, command: Command) -> list[dict[str, Any]] | None:
         """Objects of the API server; None if it is out of reach or refuses. It is asked once."""

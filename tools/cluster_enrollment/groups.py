@@ -70,9 +70,6 @@ Hook = dict[str, Any]
 
 
 def enroll(group: Group, hooks: list[Hook], stack: Stack, replace_first: bool = False) -> list[Step]:
-    """Steps for the hook; none for a group that another controller drains."""
-    if group.drained_by:
-        return []
     if len(group.clusters) > 1:
         clusters = " and ".join(sorted(group.clusters))
         return [_step(group, "hook", State.TOLD, f"its tags name {clusters}, and an instance is drained in one cluster only")]
@@ -89,11 +86,10 @@ def _has(group: Group, key: str, value: str | None) -> bool:
 def remove(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
     steps = [_taken_off(group, hook) for hook in hooks if hook["LifecycleHookName"] in stack.hooks]
     if REPLACE[0] in group.tags:
-        tags = json.dumps([_tag_of(group, REPLACE[0])])
-        steps.append(_step(group, f"tag {REPLACE[0]}", State.TO_DO, "", aws("autoscaling", "delete-tags", "--tags", tags)))
+        steps.append(_step(group, f"tag {REPLACE[0]}", State.TO_DO, "", _tags(group, "delete-tags", {"Key": REPLACE[0]})))
     if MARK in group.tags and stack.group_tag:
-        tags = json.dumps([_tag_of(group, key) for key in (stack.group_tag[0], MARK)])
-        off = _step(group, f"tag {stack.group_tag[0]}", State.TO_DO, "", aws("autoscaling", "delete-tags", "--tags", tags))
+        key = stack.group_tag[0]
+        off = _step(group, f"tag {key}", State.TO_DO, "", _tags(group, "delete-tags", {"Key": key}, {"Key": MARK}))
         # Without it the function may not complete the hook that an instance waits in.
         steps.append(off.told("its drain needs it: run it again when it has gone") if any(one.drains for one in steps) else off)
     return steps
@@ -122,8 +118,8 @@ def _tag(group: Group, stack: Stack) -> list[Step]:
         return []
     key, value = stack.group_tag
     if key not in group.tags:
-        tags = json.dumps([_tag_of(group, key, value), _tag_of(group, MARK, stack.name)])
-        put = aws("autoscaling", "create-or-update-tags", "--tags", tags)
+        named = {key: value, MARK: stack.name}.items()
+        put = _tags(group, "create-or-update-tags", *({"Key": one, "Value": text, "PropagateAtLaunch": False} for one, text in named))
         return [_step(group, f"tag {key}={value}", State.TO_DO, "HookGroupTag asks for it", put)]
     if group.tags[key] != value:
         why = f"the group has {key}={group.tags[key]}, and HookGroupTag asks for {value}: the function may not complete its hooks"
@@ -135,8 +131,7 @@ def _replaced(group: Group) -> Step:
     key, value = REPLACE
     if _has(group, key, value):
         return _step(group, f"tag {key}={value}", State.THERE)
-    tags = json.dumps([{**_tag_of(group, key, value), "PropagateAtLaunch": True}])
-    put = aws("autoscaling", "create-or-update-tags", "--tags", tags)
+    put = _tags(group, "create-or-update-tags", {"Key": key, "Value": value, "PropagateAtLaunch": True})
     return _step(group, f"tag {key}={value}", State.TO_DO, "instances launched from now on get it", put)
 
 
@@ -178,9 +173,9 @@ def _put(group: Group, name: str) -> Command:
     )
 
 
-def _tag_of(group: Group, key: str, value: str | None = None) -> dict[str, Any]:
-    tag: dict[str, Any] = {"ResourceId": group.name, "ResourceType": "auto-scaling-group", "Key": key}
-    return tag if value is None else {**tag, "Value": value, "PropagateAtLaunch": False}
+def _tags(group: Group, operation: str, *tags: dict[str, Any]) -> Command:
+    of_group = {"ResourceId": group.name, "ResourceType": "auto-scaling-group"}
+    return aws("autoscaling", operation, "--tags", json.dumps([{**of_group, **tag} for tag in tags]))
 
 
 def _step(group: Group, what: str, state: State, why: str = "", *commands: Any) -> Step:

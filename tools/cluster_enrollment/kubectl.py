@@ -9,6 +9,7 @@ from typing import Any
 from cli import Failed, process
 from cli.aws import Aws
 
+from .clusters import Cluster
 from .step import Command, kubectl
 
 NO_WAY = (
@@ -35,11 +36,19 @@ class Unreachable(KubectlError):
 
 
 class Kubectl:
-    def __init__(self, cluster: str, endpoint: str, ca: str, aws: Aws, folder: Path) -> None:
-        token = aws.call("eks", "get-token", "--cluster-name", cluster)["status"]["token"]
-        # It is valid for 15 minutes, and the folder is the user's own and goes with this program.
-        self._kubeconfig = folder / f"{cluster}.kubeconfig"
-        self._kubeconfig.write_text(json.dumps(_kubeconfig(endpoint, ca, token)))
+    def __init__(self, cluster: Cluster, aws: Aws, folder: Path) -> None:
+        token = aws.call("eks", "get-token", "--cluster-name", cluster.name)["status"]["token"]
+        kubeconfig = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "it", "cluster": {"server": cluster.endpoint, "certificate-authority-data": cluster.ca}}],
+            "users": [{"name": "it", "user": {"token": token}}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+            "current-context": "it",
+        }
+        # The token is valid for 15 minutes, and the folder is the user's own and goes with this program.
+        self._kubeconfig = folder / "kubeconfig"
+        self._kubeconfig.write_text(json.dumps(kubeconfig))
 
     def read(self, command: Command) -> list[dict[str, Any]]:
         """The objects that kubectl answers with, from a list or one after the other."""
@@ -67,14 +76,3 @@ def _refusal(said: str) -> KubectlError:
     if any(words in said for words in NO_WAY):
         return Unreachable(f"its API server cannot be reached from here: {said.splitlines()[-1]}")
     return KubectlError(said or "kubectl said nothing")
-
-
-def _kubeconfig(endpoint: str, ca: str, token: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "enroll", "cluster": {"server": endpoint, "certificate-authority-data": ca}}],
-        "users": [{"name": "enroll", "user": {"token": token}}],
-        "contexts": [{"name": "enroll", "context": {"cluster": "enroll", "user": "enroll"}}],
-        "current-context": "enroll",
-    }

@@ -52,7 +52,9 @@ def run(options: argparse.Namespace) -> int:
             print("\n".join(aligned([HEAD, *(_row(one, now, options.force) for one in events)])))
         else:
             print("The failure queue is empty.")
-        _show_refused(refused, now)
+        for one in refused:
+            force = "" if one.payload is None else " (--force sends it)"
+            print(f"spillway replay: {one.id} is not sent: {one.why_not(now)}{force}", file=sys.stderr)
         if options.plan or not chosen or not common.agreed(f"Send {counted(len(chosen), 'event')} to {deployed.function} again?", options.yes):
             return FINDING if events else FINE
         failed = [one for one in chosen if not _sent(aws, deployed.function, queue, one)]
@@ -87,11 +89,6 @@ def _chosen(events: list[Event], options: argparse.Namespace, now: datetime) -> 
     named = [one for one in events if options.all or one.id in options.ids]
     refused = [one for one in named if one.payload is None or (one.why_not(now) and not options.force)]
     return [one for one in named if one not in refused], refused
-
-
-def _show_refused(refused: list[Event], now: datetime) -> None:
-    for one in refused:
-        print(f"spillway replay: {one.id} is not sent: {one.why_not(now)}{'' if one.payload is None else ' (--force sends it)'}", file=sys.stderr)
 
 
 def _sent(aws: Aws, function: str, queue: str, event: Event) -> bool:

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     given = getattr(options, form)
     if form != "format":
         given = sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
-    shown, failed = (_by_program if program() else _by_announcer)(form, given, options)
+    shown, failed = rendered(form, given) if program() else _by_announcer(form, given, options)
     if options.output == "json":
         print(json.dumps({"messages": shown, "error": failed or None}, indent=2))
     else:
@@ -58,10 +58,6 @@ def rendered(form: str, given: str) -> tuple[str, str]:
     assert found, "asked only where there is one"
     done = subprocess.run([found, f"--{form}", given if form == "format" else "-"], input=given, capture_output=True, text=True, check=False)
     return done.stdout, done.stderr.strip() if done.returncode else ""
-
-
-def _by_program(form: str, given: str, _: argparse.Namespace) -> tuple[str, str]:
-    return rendered(form, given)
 
 
 def _by_announcer(form: str, given: str, options: argparse.Namespace) -> tuple[str, str]:

@@ -5,11 +5,13 @@ AWS and kubectl are played here; with real ones it is tested end to end (tests/e
 
 import json
 import unittest
+from argparse import Namespace
 from typing import Any
 from unittest.mock import patch
 
 from cluster_enrollment import enrolment, objects
 from cli.aws import AwsError, Unusable
+from cluster_enrollment.clusters import Cluster
 from cluster_enrollment.enrolment import Result, Work
 from cluster_enrollment.groups import Group
 from cluster_enrollment.kubectl import KubectlError, Unreachable
@@ -69,11 +71,13 @@ class World:
             raise AwsError("ResourceNotFoundException", "there is none")
         return self.entry
 
-    def visit(self, does: str = "enroll", of: Stack | None = None, plan: bool = False, of_group: Group | None = None) -> Result:
-        work = Work(self, of or stack(), [of_group or group()], True, plan, [])  # type: ignore[arg-type]
+    def visit(
+        self, does: str = "enroll", of: Stack | None = None, plan: bool = False, of_group: Group | None = None, it: Cluster | None = None
+    ) -> Result:
+        options = Namespace(groups=True, extra=[], replace=False, remove=does == "remove")
+        work = Work(self, of or stack(), [of_group or group()], options, plan)  # type: ignore[arg-type]
         with patch.object(enrolment, "Kubectl", lambda *_: self):
-            result: Result = getattr(work, does)(cluster())
-        return result
+            return enrolment.visit(work, it or cluster())
 
 
 def states(result: Result) -> list[str]:
@@ -97,12 +101,6 @@ class Enrolling(unittest.TestCase):
         self.assertEqual((world.done, states(result)), ([], [f"to do {ENTRY}", f"to do {OBJECT}", f"to do {HOOK}"]))
         self.assertEqual((result.without_hook, result.is_fresh), (["workers"], False))
 
-    def test_goes_on_where_it_was_stopped(self) -> None:
-        world = World()
-        world.entry = OURS
-        world.visit()
-        self.assertEqual(world.done, PUT[1:])
-
     def test_puts_no_hook_where_the_function_cannot_drain(self) -> None:
         for refused in ("eks create-access-entry", "apply --server-side"):
             world = World()
@@ -119,11 +117,6 @@ class Enrolling(unittest.TestCase):
             self.assertEqual(world.done, PUT[:2])
         for parameters in ({"Clusters": "prod"}, {"DrainOn": "spot", "CordonOn": "terminate"}):
             self.assertIn(f"done {HOOK}", states(World().visit(of=stack(**parameters))), parameters)
-
-    def test_group_with_the_hook_is_tagged(self) -> None:
-        world = World()
-        world.hooks = [hook()]
-        self.assertIn("done tag team=shop of group workers", states(world.visit(of=stack(HookGroupTag="team=shop"))))
 
     def test_foreign_drained_group_is_left_alone(self) -> None:
         managed_by_eks = Group("blue", {"kubernetes.io/cluster/prod": "owned", "eks:nodegroup-name": "blue"})
@@ -148,24 +141,20 @@ class Enrolling(unittest.TestCase):
         self.assertIn("deploy/rbac.yaml", str(step.commands[-1]))
         self.assertIn(f"told {HOOK}", states(result))
 
-    def test_cluster_in_creation_is_postponed(self) -> None:
-        world, made = World(), cluster()
-        work = Work(world, stack(), [group()], True, False, [])  # type: ignore[arg-type]
-        result = work.enroll(type(made)(made.name, "CREATING", made.mode))
-        self.assertEqual((world.done, states(result)), ([], ["told cluster"]))
+    def test_cluster_in_creation_or_undescribed_is_not_changed(self) -> None:
+        for one, does, state in (
+            (Cluster("prod", "CREATING", "API"), "enroll", "told cluster"),
+            (cluster(refused="DescribeCluster: not authorized"), "enroll", "failed cluster"),
+            (cluster(refused="DescribeCluster: not authorized"), "remove", "failed cluster"),
+        ):
+            world = World()
+            self.assertEqual((states(world.visit(does, it=one)), world.done), ([state], []))
 
     def test_failed_cluster_does_not_stop_the_others(self) -> None:
         world = World()
         for error in (Unusable("expired"), AwsError("AccessDeniedException", "no")):
             with patch.object(World, "_entry", side_effect=error):
                 self.assertEqual((states(world.visit()), world.done), (["failed cluster"], []))
-
-    def test_undescribed_cluster_changes_nothing(self) -> None:
-        world = World()
-        work = Work(world, stack(), [group()], True, False, [])  # type: ignore[arg-type]
-        for does in (work.enroll, work.remove):
-            result = does(cluster(refused="DescribeCluster: not authorized"))
-            self.assertEqual((world.done, states(result)), ([], ["failed cluster"]))
 
 
 class TakingAway(unittest.TestCase):

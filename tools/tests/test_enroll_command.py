@@ -13,9 +13,8 @@ from unittest.mock import patch
 
 from tests.enrollment import cluster, stack
 
-from cli import aws
+from cli import Failed, aws
 from cluster_enrollment import clusters, command, doctor, kubectl, table
-from cluster_enrollment.clusters import NoCluster, Wanted
 from cluster_enrollment.enrolment import Result
 from cluster_enrollment.step import Part, State, Step
 
@@ -27,30 +26,25 @@ ROOT = Path(__file__).parents[2]
 class WhichClusters(unittest.TestCase):
     THERE = ["prod", "stage", "test"]
 
-    def test_all_means_the_region_or_the_parameter_clusters(self) -> None:
-        self.assertEqual(clusters.by_name(Wanted(all=True), self.THERE, stack()), self.THERE)
-        self.assertEqual(clusters.by_name(Wanted(all=True), self.THERE, stack(Clusters="stage, prod")), ["stage", "prod"])
-
-    def test_repeated_cluster_is_done_once_with_a_remark(self) -> None:
-        wanted = Wanted(("prod", "stage", "prod"))
-        self.assertEqual(clusters.by_name(wanted, self.THERE, stack()), ["prod", "stage"])
-        self.assertEqual(clusters.remarks(wanted, [], stack()), ["prod was named more than once, and is done once"])
+    def test_names_decide_or_the_region(self) -> None:
+        self.assertEqual(clusters.by_name([], self.THERE, stack()), self.THERE)
+        self.assertEqual(clusters.by_name(["stage", "prod", "stage"], self.THERE, stack()), ["stage", "prod"])
 
     def test_unknown_cluster_stops_everything(self) -> None:
-        with self.assertRaisesRegex(NoCluster, "no EKS cluster prdo in eu-central-1; there are: prod, stage, test.*--region"):
-            clusters.by_name(Wanted(("prod", "prdo")), self.THERE, stack())
-        with self.assertRaisesRegex(NoCluster, "the parameter Clusters names EKS cluster gone"):
-            clusters.by_name(Wanted(all=True), self.THERE, stack(Clusters="prod,gone"))
-        with self.assertRaisesRegex(NoCluster, "there is no EKS cluster in eu-central-1"):
-            clusters.by_name(Wanted(all=True), [], stack())
+        for names, there, of, why in (
+            (["prod", "prdo"], self.THERE, stack(), "no EKS cluster prdo in eu-central-1; there are: prod, stage, test.*--region"),
+            (["prod", "gone"], self.THERE, stack(Clusters="prod,gone"), "the parameter Clusters names EKS cluster gone"),
+            ([], [], stack(), "there is no EKS cluster in eu-central-1"),
+        ):
+            with self.assertRaisesRegex(Failed, why):
+                clusters.by_name(names, there, of)
 
-    def test_with_a_tag_need_its_value(self) -> None:
+    def test_tag_needs_its_value(self) -> None:
         found = [cluster("prod", tags={"env": "live"}), cluster("stage", tags={"env": "test"}), cluster("bare")]
         self.assertEqual([one.name for one in clusters.with_tag(found, ("env", "live"))], ["prod"])
-        with self.assertRaisesRegex(NoCluster, "env=dev; its values are: live, test"):
-            clusters.with_tag(found, ("env", "dev"))
-        with self.assertRaisesRegex(NoCluster, "team=a, and none has a tag with this key"):
-            clusters.with_tag(found, ("team", "a"))
+        for tag, why in ((("env", "dev"), "env=dev; its values are: live, test"), (("team", "a"), "team=a, and none has a tag with this key")):
+            with self.assertRaisesRegex(Failed, why):
+                clusters.with_tag(found, tag)
 
     def test_undescribed_cluster_is_reported_and_stops_no_other(self) -> None:
         class Eks:
@@ -61,12 +55,12 @@ class WhichClusters(unittest.TestCase):
                     raise aws.AwsError("AccessDeniedException", "DescribeCluster: not authorized")
                 return {"cluster": {"status": "ACTIVE", "tags": {"env": "live"}}}
 
-        for wanted in (Wanted(all=True), Wanted(tag=("env", "live"))):
-            denied, prod = clusters.find(Eks(), stack(), wanted)  # type: ignore[arg-type]
+        for wanted in (["--all"], ["--tag", "env=live"]):
+            denied, prod = clusters.find(Eks(), stack(), command.parser().parse_args(wanted))  # type: ignore[arg-type]
             self.assertEqual((denied.refused, prod.status), ("DescribeCluster: not authorized", "ACTIVE"))
 
     def test_ignored_cluster_gets_a_remark(self) -> None:
-        (remark,) = clusters.remarks(Wanted(("stage",)), [cluster("stage")], stack(Clusters="prod"))
+        (remark,) = clusters.remarks([cluster("stage")], stack(Clusters="prod"))
         self.assertIn("sam deploy --parameter-overrides Clusters=prod,stage", remark)
 
 
@@ -149,10 +143,6 @@ class TheOutcome(unittest.TestCase):
             table.table([found]).splitlines(), ["CLUSTER  ACCESS  RIGHTS  HOOKS          DOCTOR", "prod     told    there   1 of 2 groups  ok"]
         )
 
-    def test_finished_steps_are_not_printed(self) -> None:
-        self.assertEqual(table.steps(result(step(State.THERE))), "prod\n  = nothing to do")
-        self.assertEqual(table.steps(result(step(State.TOLD))), "prod\n  ! access entry: because\n      do this")
-
     def test_control_characters_of_names_are_replaced(self) -> None:
         step = Step(Part.NODES, "node n", State.TOLD, "it drains (\x1b[2J\u202e): wait\nor not", ("kubectl describe node n",))
         text = table.steps(result(step)) + table.table([result(verdict="fail: \x07")])
@@ -221,13 +211,12 @@ class TheTool(StandIn):
         for answer, plans, code in (("n", [True], 3), ("", [True], 3), ("y", [True, False], 0)):
             made: list[bool] = []
 
-            def work(*given: Any) -> mock.Mock:
-                made.append(given[4])
-                state = State.TO_DO if given[4] else State.DONE
-                return mock.Mock(enroll=lambda cluster: Result(cluster.name, [Step(Part.ACCESS, "access entry", state)]))
+            def visit(work: Any, cluster: Any) -> Result:
+                made.append(work.plan)
+                return Result(cluster.name, [Step(Part.ACCESS, "access entry", State.TO_DO if work.plan else State.DONE)])
 
             with (
-                mock.patch.multiple(command, Work=work, Aws=mock.MagicMock()),
+                mock.patch.multiple(command, visit=visit, Aws=mock.MagicMock()),
                 mock.patch.object(command.stack, "read", return_value=deployed),
                 mock.patch.object(command.clusters, "find", return_value=found),
                 mock.patch.object(command.clusters, "remarks", return_value=[]),

@@ -8,12 +8,12 @@ from typing import Any
 from tests.enrollment import ROLE, cluster, group, hook, managed, stack, told
 
 from cluster_enrollment import access, groups, nodes, objects
-from cluster_enrollment.access import Entry
 from cluster_enrollment.groups import Group
 from cluster_enrollment.nodes import Instance
 from cluster_enrollment.step import State
 
-OURS = {"spillway/enrolled": "spillway"}
+OURS = {"kubernetesGroups": ["spillway"], "tags": {"spillway/enrolled": "spillway"}}
+THEIRS = {"kubernetesGroups": ["spillway", "other"]}
 OF_ROLE = f"--cluster-name prod --principal-arn {ROLE}"
 
 
@@ -23,13 +23,14 @@ class TheAccessEntry(unittest.TestCase):
         self.assertEqual(told(access.enroll(cluster(), stack(), None, None)), ("to do", [create]))
 
     def test_is_left_where_it_has_the_group(self) -> None:
-        for entry in (Entry(("spillway",), OURS), Entry(("spillway", "other"))):
+        for entry in (OURS, THEIRS):
             self.assertEqual(access.enroll(cluster(), stack(), entry, None).state, State.THERE)
 
     def test_without_the_group_is_left_to_an_administrator(self) -> None:
         update = [f"aws eks update-access-entry {OF_ROLE} --kubernetes-groups other spillway"]
-        for tags in (OURS, {}):
-            self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",), tags), None)), ("told", update))
+        for entry in (OURS, THEIRS):
+            without = {**entry, "kubernetesGroups": ["other"]}
+            self.assertEqual(told(access.enroll(cluster(), stack(), without, None)), ("told", update))
 
     def test_config_map_cluster_gets_a_line_to_add(self) -> None:
         old = cluster(mode="CONFIG_MAP")
@@ -42,10 +43,9 @@ class TheAccessEntry(unittest.TestCase):
 
     def test_is_taken_away_if_this_tool_has_made_it(self) -> None:
         delete = [f"aws eks delete-access-entry {OF_ROLE}"]
-        self.assertEqual(told(access.remove(cluster(), stack(), Entry(("spillway",), OURS), None)), ("to do", delete))
-        other_stack = {"spillway/enrolled": "another"}
-        for tags in ({}, other_stack):
-            self.assertEqual(told(access.remove(cluster(), stack(), Entry(("spillway",), tags), None)), ("told", delete))
+        self.assertEqual(told(access.remove(cluster(), stack(), OURS, None)), ("to do", delete))
+        for entry in (THEIRS, {**OURS, "tags": {"spillway/enrolled": "another"}}):
+            self.assertEqual(told(access.remove(cluster(), stack(), entry, None)), ("told", delete))
         self.assertEqual(access.remove(cluster(), stack(), None, None).state, State.THERE)
 
 
@@ -115,18 +115,15 @@ class AHook(unittest.TestCase):
     def decided(self, *hooks: dict[str, Any], **parameters: str) -> list[tuple[str, list[str]]]:
         return [told(step) for step in groups.enroll(group(), list(hooks), stack(**parameters))]
 
-    def test_is_put_where_there_is_none_under_the_stacks_first_name(self) -> None:
+    def test_hook_is_put_under_the_stacks_first_name(self) -> None:
         self.assertEqual(self.decided(), [("to do", [self.PUT])])
         other = hook("another-tools")
         self.assertEqual(self.decided(other, Hooks="drain, spillway"), [("to do", [self.PUT.replace("name spillway", "name drain")])])
-
-    def test_is_there_under_any_of_the_stacks_names(self) -> None:
-        self.assertEqual(self.decided(hook()), [("there", [])])
         self.assertEqual(self.decided(hook("b"), Hooks="a,b"), [("there", [])])
 
     def test_hook_with_other_values_is_left(self) -> None:
-        others = ({"HeartbeatTimeout": 60}, {"DefaultResult": "ABANDON"}, {"NotificationTargetARN": "arn:aws:sqs:::q"})
-        for values in others:
+        launch = {"LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}
+        for values in ({"HeartbeatTimeout": 60}, {"DefaultResult": "ABANDON"}, {"NotificationTargetARN": "arn:aws:sqs:::q"}, launch):
             ((state, _),) = self.decided(hook(**values))
             self.assertEqual(state, "told", values)
 
@@ -140,14 +137,6 @@ class AHook(unittest.TestCase):
             self.assertEqual(step.state, enrolled, "CONTINUE ends an instance that the group would keep")
             (step,) = groups.remove(keeps, [hook(DefaultResult=default)], stack())
             self.assertEqual(step.state, removed)
-
-    def test_launch_hook_of_the_name_is_not_replaced(self) -> None:
-        self.assertEqual(self.decided(hook(LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING")), [("told", [])])
-
-    def test_group_of_another_drainer_gets_no_hook(self) -> None:
-        for key in ("eks:nodegroup-name", "karpenter.sh/nodepool", "eks:eks-cluster-name"):
-            of_others = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", key: "x"})
-            self.assertEqual(groups.enroll(of_others, [], stack()), [], key)
 
     def test_group_without_managed_tag_is_skipped(self) -> None:
         """A hook that nobody completes delays the end of each instance."""
