@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from cli import counted
 
-from . import shell
 from .report import Check, Finding, Report, Severity, Status
 
 # The words before a check.
@@ -56,7 +55,8 @@ class Page:
             lines += self.wrapped(f"On {named}{f' and {others} more' if others else ''}.", FINDING + 2)
         lines += self.wrapped(f"→ {finding.to_do}", FINDING + 2, hanging=2)
         if finding.command:
-            lines += [f"{' ' * (FINDING + 4)}{line}" for line in shell.lines(finding.command, self.width - FINDING - 4)]
+            # On one line, to be copied.
+            lines.append(f"{' ' * (FINDING + 4)}{finding.command}")
         return lines
 
     def held_up(self, check: Check) -> list[str]:

@@ -28,6 +28,10 @@ if sys.argv[1:3] == ["lambda", "invoke"]:
     function = here / "function"
     if function.exists():
         pathlib.Path(next(word for word in sys.argv if word.endswith("answer.json"))).write_text(function.read_text())
+if sys.argv[2] == "update-kubeconfig":
+    of = dict(zip(sys.argv[3::2], sys.argv[4::2]))
+    pathlib.Path(of["--kubeconfig"]).write_text(of["--name"])
+    sys.exit()
 answer = here / sys.argv[2]
 if not answer.exists():
     sys.exit("An error occurred (AccessDenied) when calling the Some operation: \\x1b[31mno\\x1b[0m")
@@ -59,7 +63,7 @@ class StandIn(unittest.TestCase):
         (self.folder / name).chmod(0o755)
 
     def spillway(self, *arguments: str, typed: str | None = None, path: str | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PATH": path if path is not None else f"{self.folder}:{os.environ['PATH']}"}
+        environment = {**os.environ, "PATH": path if path is not None else f"{self.folder}:{os.environ['PATH']}", "TMPDIR": str(self.folder)}
         command = [sys.executable, str(SPILLWAY), *arguments]
         return subprocess.run(command, cwd=self.folder, env=environment, input=typed or "", capture_output=True, text=True, check=False)
 

@@ -14,7 +14,6 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from doctor_report import shell
 from doctor_report.command import explained
 from doctor_report.page import Page
 from doctor_report.report import read
@@ -44,34 +43,6 @@ class ThePage(unittest.TestCase):
             snapshot.write_text(page)
         self.assertEqual(page, snapshot.read_text())
 
-    def test_page_is_80_columns_wide(self) -> None:
-        for line in Page(width=80, colours=False).of(read(BROKEN)).splitlines():
-            self.assertLessEqual(len(line), 80, line)
-
-    def test_colours_do_not_change_the_words(self) -> None:
-        plain, coloured = (Page(80, colours).of(read(BROKEN)) for colours in (False, True))
-        self.assertNotEqual(plain, coloured)
-        self.assertEqual(re.sub(r"\x1b\[[\d;]*m", "", coloured), plain)
-
-    def test_worst_checks_come_first(self) -> None:
-        page = Page(80, colours=False).of(read(BROKEN))
-        words = [re.findall(r"^  (FAIL|\?|warn|skip|ok) ", group, re.MULTILINE) for group in page.split("\nCluster ")]
-        order = ["FAIL", "?", "warn", "skip", "ok"]
-        for group in words:
-            self.assertEqual(group, sorted(group, key=order.index))
-        self.assertEqual([group[0] for group in words], ["FAIL", "FAIL", "?"])
-
-    def test_page_has_every_finding_and_node(self) -> None:
-        page = re.sub(r"\s+", " ", Page(80, colours=False).of(read(BROKEN)))
-        for check in json.loads(BROKEN)["checks"]:
-            self.assertIn(f"{check['id']}: {check['what']}", page)
-            for finding in check.get("findings", []):
-                for text in ("object", "what", "to_do"):
-                    self.assertIn(finding[text], page)
-            for node in check.get("nodes", []):
-                self.assertIn(node["node"], page)
-
-
     def test_shows_a_control_character_as_a_mark(self) -> None:
         report = json.loads(BROKEN)
         # It clears the screen, fills the clipboard, and turns the direction of the line.
@@ -87,30 +58,6 @@ class ThePage(unittest.TestCase):
         self.assertIn("\ufffd[2J", page)
         failed = run(json.dumps({"errorMessage": strange, "errorType": "x"}))
         self.assertNotIn("\x1b", failed.stderr)
-
-
-class ACommand(unittest.TestCase):
-    def arguments(self, command: str) -> str:
-        """What a shell hands over."""
-        bash = ["bash", "-c", f"aws() {{ printf '<%s>' \"$@\"; }}\n{command}"]
-        return subprocess.run(bash, capture_output=True, text=True, check=True).stdout
-
-    def test_quotes_in_a_name_run_nothing_in_a_shell(self) -> None:
-        # As the function quotes "it's; touch /tmp/x $(id)".
-        command = """aws group --name 'it'"'"'s; touch /tmp/x $(id)' --region us-east-1 --output text"""
-        broken = shell.lines(command, 24)
-        self.assertGreater(len(broken), 2)
-        told = "<group><--name><it's; touch /tmp/x $(id)><--region><us-east-1><--output><text>"
-        self.assertEqual(self.arguments("\n".join(broken)), told)
-
-    def test_is_for_a_shell_what_it_was_on_however_many_lines(self) -> None:
-        command = """aws iam get --of "$(aws lambda get --name x --query Role)" --query 'a b  c' --in "d  e" --output text"""
-        broken = shell.lines(command, 24)
-        self.assertGreater(len(broken), 4)
-        self.assertEqual(self.arguments("\n".join(broken)), self.arguments(command))
-
-    def test_short_command_is_one_line(self) -> None:
-        self.assertEqual(shell.lines("kubectl get nodes", 60), ["kubectl get nodes"])
 
 
 class TheTool(unittest.TestCase):
@@ -139,7 +86,6 @@ class TheTool(unittest.TestCase):
 
     def test_other_input_is_refused_with_its_reason(self) -> None:
         for text, said in (
-            ("", "this is no report of the doctor's"),
             ('{"receipt": 2}', "this is no report of the doctor's"),
             ('{"errorType": "x", "errorMessage": "no setting"}', "the function failed: no setting"),
             (changed(self_test=1), "this is a report of version 1, and this tool knows version 2"),
@@ -158,9 +104,8 @@ class TheTool(unittest.TestCase):
 
     def on_a_terminal(self, variables: dict[str, str]) -> bytes:
         ours, terminal = pty.openpty()
-        with subprocess.Popen(
-            [sys.executable, *TOOL, "--file", SAMPLES / "broken.json"], stdout=terminal, env={**os.environ, **variables}
-        ) as tool:
+        command = [sys.executable, *TOOL, "--file", SAMPLES / "broken.json"]
+        with subprocess.Popen(command, stdout=terminal, env={**os.environ, **variables}) as tool:
             os.close(terminal)
             printed = b""
             # Linux ends a terminal that nobody writes to any more with an error.
@@ -175,20 +120,23 @@ class TheTool(unittest.TestCase):
 
 
 class AnExplanation(unittest.TestCase):
-    def test_finding_prints_its_row_of_the_page(self) -> None:
-        done = subprocess.run([*TOOL, "--explain", "rule-missing"], capture_output=True, text=True, check=False)
-        self.assertEqual((done.returncode, done.stdout), (0, "rule-missing: no rule brings such notices to this function\n"))
+    def test_finding_error_type_or_alarm_prints_its_remedy(self) -> None:
+        self.assertEqual(explained("rule-missing"), "rule-missing: no rule brings such notices to this function")
+        for wanted, words in (
+            ("PodsLost", "the pods went down with the instance"),
+            ("AwsThrottled", "*… is throttled*"),
+            ("DrainsAlarm", "read the failed receipts"),
+            ("StillHeld", "let the instance go (--explain a-hook-hangs)"),
+            ("a-hook-hangs", "complete-lifecycle-action"),
+        ):
+            text = explained(wanted)
+            self.assertIn(words, text)
+            self.assertNotRegex(text, r"\]\(|\.md#")
 
     def test_unknown_finding_ends_with_2_and_the_nearest(self) -> None:
         done = subprocess.run([*TOOL, "--explain", "rule-mising\x1b[2J"], capture_output=True, text=True, check=False)
         said = "spillway doctor: the pages have no finding and no error type rule-mising [2J; is it rule-missing?\n"
         self.assertEqual((done.returncode, done.stderr), (2, said))
-
-    def test_error_type_or_alarm_prints_its_remedy(self) -> None:
-        for wanted, words in (("PodsLost", "the pods went down with the instance"), ("AwsThrottled", "*… is throttled*"), ("DrainsAlarm", "read the failed receipts"), ("StillHeld", "let the instance go (--explain a-hook-hangs)"), ("a-hook-hangs", "complete-lifecycle-action")):
-            text = explained(wanted)
-            self.assertIn(words, text)
-            self.assertNotRegex(text, r"\]\(|\.md#")
 
 
 class TheFunction(StandIn):

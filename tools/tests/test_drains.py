@@ -12,7 +12,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,6 +22,8 @@ from live_drains.claim import claim_on
 from live_drains.drains import Drain, drain_of
 from live_drains.look import Watched
 from live_drains.table import table
+
+from .standin import StandIn
 
 TOOLS = Path(__file__).parents[1]
 NOW = datetime(2026, 11, 21, 3, 13, tzinfo=timezone.utc)
@@ -66,16 +67,13 @@ class Claims(unittest.TestCase):
                 self.assertIsNone(claim_on({"annotations": {"spillway/claim": annotation}}))
         self.assertIsNone(claim_on({"annotations": None}))
 
-    def test_foreign_text_is_cut_and_made_printable(self) -> None:
-        found = claim_on({"annotations": {"spillway/claim": claim(notice="\x1b]0;evil\x07" + "x" * 999, event="a\nb\u202ec")}})
+    def test_foreign_text_and_wrong_times_are_made_harmless(self) -> None:
+        times = {"until": "2026-11-21T03:14:00.123456789Z", "since": "2026-99-21T03:14:00Z"}
+        foreign = claim(notice="\x1b]0;evil\x07" + "x" * 999, event="a\nb\u202ec", **times)
+        found = claim_on({"annotations": {"spillway/claim": foreign}})
         assert found
-        self.assertTrue(found.notice.isprintable() and found.event.isprintable())
-        self.assertEqual((len(found.notice), found.event), (80, "a b c"))
-
-    def test_times_may_have_nanoseconds_or_be_missing_or_wrong(self) -> None:
-        found = claim_on({"annotations": {"spillway/claim": claim(until="2026-11-21T03:14:00.123456789Z", since="2026-99-21T03:14:00Z")}})
-        assert found
-        self.assertEqual((found.until, found.since), (datetime(2026, 11, 21, 3, 14, 0, 123456, timezone.utc), None))
+        self.assertTrue(found.notice.isprintable() and len(found.notice) == 80)
+        self.assertEqual((found.event, found.until, found.since), ("a b c", datetime(2026, 11, 21, 3, 14, 0, 123456, timezone.utc), None))
 
 
 class Blockers(unittest.TestCase):
@@ -99,15 +97,12 @@ class Blockers(unittest.TestCase):
             expression = {"key": key, "operator": operator, "values": list(values)}
             return blocker(self.WEB, [budget("b", 0, matchExpressions=[expression])]) is not None
 
-        self.assertTrue(blocks("In", "app", "db", "web"))
-        self.assertFalse(blocks("In", "app", "db"))
-        self.assertTrue(blocks("NotIn", "app", "db"))
-        self.assertTrue(blocks("NotIn", "tier", "db"), "who lacks the label is in no set")
-        self.assertFalse(blocks("NotIn", "app", "web"))
-        self.assertTrue(blocks("Exists", "app"))
-        self.assertFalse(blocks("Exists", "tier"))
-        self.assertTrue(blocks("DoesNotExist", "tier"))
-        self.assertFalse(blocks("DoesNotExist", "app"))
+        for blocked, *expression in (
+            *((True, "In", "app", "db", "web"), (False, "In", "app", "db"), (True, "NotIn", "app", "db"), (False, "NotIn", "app", "web")),
+            *((True, "NotIn", "tier", "db"), (True, "Exists", "app"), (False, "Exists", "tier")),
+            *((True, "DoesNotExist", "tier"), (False, "DoesNotExist", "app")),
+        ):
+            self.assertEqual(blocks(*expression), blocked, expression)
         none = budget("b", 0)
         none["spec"]["selector"] = None
         self.assertIsNone(blocker(self.WEB, [none]), "no selector selects nothing")
@@ -148,44 +143,25 @@ class Drains(unittest.TestCase):
 
     def test_state_without_events_comes_from_the_pods(self) -> None:
         self.assertEqual((drain([pod("web-0")]).state, drain([]).state, drain([]).gone), ("draining", "empty", None))
+        self.assertIsNone(drain_of("prod", {"metadata": {"name": "n-1"}}, [], [], []), "no claim, no drain")
 
     def test_events_of_other_drains_and_nodes_are_ignored(self) -> None:
         earlier, other = event("Drained", "2026-11-21T03:11:59Z", "7"), event("DrainFailed", pods="8", name="n-2")
         found = drain([pod("web-0")], [], [earlier, other])
         self.assertEqual((found.state, found.pods), ("draining", None))
-
-    def test_broken_pod_number_is_ignored(self) -> None:
-        for number in ("-1", "", "x", "9" * 99, "\u0663"):
-            self.assertIsNone(drain([], [], [event("Draining", pods=number)]).pods)
-
-    def test_a_node_without_a_claim_is_no_drain(self) -> None:
-        self.assertIsNone(drain_of("prod", {"metadata": {"name": "n-1"}}, [], [], []))
+        self.assertIsNone(drain([], [], [event("Draining", pods="9" * 99)]).pods)
 
 
 class Text(unittest.TestCase):
-    def shown(self, *drains: Drain, **limits: int) -> list[str]:
-        return table(list(drains), [], NOW, 1, **limits).splitlines()
-
-    def test_row_has_node_times_pods_and_blockers(self) -> None:
-        pods = [pod("web-0"), pod("web-1"), pod("db-0", "db"), pod("x", "x", annotations={"karpenter.sh/do-not-disrupt": "true"})]
-        budgets = [budget("web", 0, matchLabels={"app": "web"}), budget("db", 0, matchLabels={"app": "db"})]
-        head, headings, row = self.shown(drain([*pods, pod("y", deletionTimestamp="z")], budgets, [event("Draining", pods="20")]))
-        self.assertEqual(head, "2026-11-21 03:13:00 UTC: 1 claimed node, 5 pods left, 4 of them blocked")
-        self.assertEqual(
-            " ".join(row.split()),
-            "prod n-1 us-east-1a spot interruption draining 1:00 1:00 15 5 (1 shutting down) "
-            "budget shop/web (2 pods), budget shop/db (1 pod), 1 more",
-        )
-        self.assertEqual(row.index("budget"), headings.index("BLOCKED BY"))
-
     def test_rows_are_sorted_by_time_left(self) -> None:
         def of(name: str, left: int, **claimed: Any) -> Drain:
             found = drain_of("prod", node(name, **claimed), [pod("p")] * left, [], [])
             assert found
             return found
 
-        rows = self.shown(of("empty", 0), of("held", 1, until=None), of("late", 1, until="2026-11-21T05:13:00Z"), of("soon", 1),
-                          of("over", 1, until="2026-11-21T03:12:59Z"))[2:]  # fmt: skip
+        drains = [of("empty", 0), of("held", 1, until=None), of("late", 1, until="2026-11-21T05:13:00Z"), of("soon", 1),
+                  of("over", 1, until="2026-11-21T03:12:59Z")]  # fmt: skip
+        rows = table(drains, [], NOW, 1).splitlines()[2:]
         self.assertEqual([row.split()[1] for row in rows], ["over", "soon", "late", "held", "empty"])
         self.assertIn(" over ", rows[0])
         self.assertIn("2:00:00", rows[2])
@@ -213,9 +189,6 @@ class Text(unittest.TestCase):
         ]  # fmt: skip
         page = (TOOLS.parent / "docs/drains.md").read_text()
         self.assertIn(f"$ tools/spillway drains\n{table(drains, [], NOW, 1)}\n```", page)
-
-    def test_nothing_drains(self) -> None:
-        self.assertEqual(self.shown(), ["2026-11-21 03:13:00 UTC: 0 claimed nodes"])
 
     def test_unread_clusters_stand_in_the_first_line(self) -> None:
         for clusters, wanted in ((1, "0 of 1 cluster read"), (12, "11 of 12 clusters read, 0 claimed nodes")):
@@ -274,34 +247,15 @@ server = Server(of["unix-socket"], Answer)
 print("Starting to serve on", of["unix-socket"], flush=True)
 server.serve_forever()
 """
-AWS = """#!{python}
-import json, pathlib, sys
-of = dict(zip(sys.argv[3::2], sys.argv[4::2]))
-if sys.argv[1:3] == ["eks", "list-clusters"]:
-    print(json.dumps({"clusters": ["one", "two"] if of.get("--region") != "eu-west-1" else []}))
-elif sys.argv[1:3] == ["eks", "update-kubeconfig"]:
-    pathlib.Path(of["--kubeconfig"]).write_text(of["--name"])
-else:
-    sys.exit("An error occurred (AccessDenied) when calling the Some operation: no")
-"""
 
 
-class Typed(unittest.TestCase):
+class Typed(StandIn):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        for name, text in (("kubectl", KUBECTL), ("aws", AWS)):
-            (self.folder / name).write_text(text.replace("{python}", sys.executable))
-            (self.folder / name).chmod(0o755)
+        super().setUp()
+        self.program("kubectl", KUBECTL.replace("{python}", sys.executable))
 
     def drains(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.spillway("drains", *arguments)
-
-    def spillway(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "TMPDIR": str(self.folder)}
-        command = [sys.executable, str(TOOLS / "spillway"), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
     def cluster(self, name: str, *nodes: Json, **more: Any) -> None:
         def of(*items: Any) -> Json:
@@ -315,22 +269,19 @@ class Typed(unittest.TestCase):
     def test_all_clusters_of_the_account_are_looked_at(self) -> None:
         self.cluster("one", node("n-1"), {"metadata": {"name": "cordoned-by-a-person"}})
         self.cluster("two", node("n-2"))
+        self.answers("list-clusters", {"clusters": ["one", "two"]})
         done = self.drains("--once")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         head, _, *rows = done.stdout.splitlines()
         self.assertIn("2 claimed nodes, 2 pods left, 2 of them blocked", head)
         self.assertEqual([row.split()[:2] for row in rows], [["one", "n-1"], ["two", "n-2"]])
         self.assertEqual([left.name for left in self.folder.glob("drains-*")], [], "nothing is left behind")
+        rejects = (self.folder / "one.rejects").read_text()
+        methods = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "CONNECT")
+        self.assertEqual([method for method in methods if not re.search(rejects, method)], ["GET", "HEAD", "OPTIONS"])
         for proxy in self.folder.glob("*.pid"):
             with self.assertRaises(ProcessLookupError):
                 os.kill(int(proxy.read_text()), 0)
-
-    def test_proxy_rejects_changing_requests(self) -> None:
-        self.cluster("mine", node())
-        self.assertEqual(self.drains("--context", "mine").returncode, 0)
-        rejects = (self.folder / "mine.rejects").read_text()
-        methods = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "CONNECT")
-        self.assertEqual([method for method in methods if not re.search(rejects, method)], ["GET", "HEAD", "OPTIONS"])
 
     def test_signal_ends_the_proxies_too(self) -> None:
         self.cluster("mine", node())
@@ -354,7 +305,8 @@ class Typed(unittest.TestCase):
     def test_forecast_reads_the_node_through_the_same_proxy(self) -> None:
         self.cluster("one", node("n-1"))
         done = self.spillway("doctor", "one", "--node", "n-1")
-        self.assertEqual((done.returncode, done.stderr), (1, "spillway doctor: HookMaxWaitS=3600 is assumed: Some: no\n"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("spillway doctor: HookMaxWaitS=3600 is assumed: Some: ", done.stderr)
         self.assertIn("n-1: 1 pod can hold a drain, for up to 60 min", done.stdout)
         self.assertRegex(done.stdout, r"shop/web-0 +budget shop/web +60 min")
         self.assertEqual(list(self.folder.glob("spillway-*")), [], "nothing is left behind")
@@ -389,13 +341,6 @@ class Typed(unittest.TestCase):
         second = {"items": [node("n-2")], "metadata": {}}
         self.cluster("big", **{"/api/v1/nodes#": first, "/api/v1/nodes#more": second})
         self.assertEqual(len(json.loads(self.drains("-o", "json", "--context", "big").stdout)["drains"]), 2)
-
-    def test_a_region_without_clusters_has_no_drains(self) -> None:
-        done = self.drains("--region", "eu-west-1")
-        self.assertEqual((done.returncode, done.stdout.count("\n")), (0, 1))
-
-    def test_what_contradicts_itself_is_refused(self) -> None:
-        self.assertIn("--context is in place of", self.drains("--context", "a", "--cluster", "b").stderr)
 
 
 if __name__ == "__main__":

@@ -76,11 +76,11 @@ class FromAFile(Shown):
         self.assertRegex(done.stdout, r"lost +shop/b  .*budget web")
 
     def test_failed_drains_are_chosen(self) -> None:
-        done = self.show(*self.log(*receipts.storm(30)), "--failed")
-        self.assertEqual((done.returncode, done.stdout.count("failed: "), done.stdout.count("drained: ")), (0, done.stdout.count("failed: "), 0))
-        failed = {**receipts.lost(), "error": "PodsLost"}
-        for documents in ([failed], [failed, {**failed, "instance": "i-0f"}]):
-            self.assertIn("error     PodsLost (spillway doctor --explain PodsLost)", self.show(*self.log(*documents), "--failed").stdout)
+        failed = receipts.lost()
+        for documents in (receipts.storm(3), [failed, {**failed, "instance": "i-0f"}]):
+            done = self.show(*self.log(*documents), "--failed")
+            self.assertEqual((done.returncode, done.stdout.count("drained: ")), (0, 0))
+            self.assertIn("error     PodsLost (spillway doctor --explain PodsLost)", done.stdout)
         none = self.show(*self.log(receipts.drained()), "--failed")
         self.assertEqual((none.returncode, none.stderr), (1, "spillway show: no drain failed\n"))
 
@@ -121,17 +121,15 @@ class FromAFile(Shown):
 
 
 class Times(unittest.TestCase):
-    def test_how_long_ago_or_when(self) -> None:
+    def test_typed_time_is_how_long_ago_or_when(self) -> None:
         for typed, ago in {"0s": 0, "90m": 5400, "3h": 10_800, "2d": 172_800}.items():
             self.assertEqual(moment(typed, NOW), NOW - timedelta(seconds=ago))
         for typed in ("2026-11-21T03:12", "2026-11-21 03:12:00", "2026-11-21T03:12:00Z", "2026-11-21T04:12:00+01:00"):
             self.assertEqual(moment(typed, NOW), NOW.replace(hour=3, minute=12))
-
-    def test_what_is_no_time_is_refused(self) -> None:
+        self.assertLess(moment("999999d", NOW), NOW, "more than a date can hold")
         for typed in ("", "3", "h", "3 h", "-3h", "03:12", "1e3h"):
             with self.subTest(typed), self.assertRaises(NoTime):
                 moment(typed, NOW)
-        self.assertLess(moment("999999d", NOW), NOW, "more than a date can hold")
 
 
 if __name__ == "__main__":
