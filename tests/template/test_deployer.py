@@ -1,5 +1,5 @@
-"""The deployer's policies in deploy/iam allow what CloudFormation needs for this template, by its own schemas, and no more. Of the
-enroller's policy tests/rights/least.py takes each right away.
+"""The deployer's policies in deploy/iam allow what CloudFormation needs for this template, by its own schemas, and no more.
+Of the enroller's policy tests/rights/least.py takes each right away.
 """
 
 import json
@@ -51,10 +51,6 @@ def handlers() -> set[str]:
     return found
 
 
-def not_used(action: str) -> bool:
-    return any(re.fullmatch(pattern, action) for pattern in NOT_USED.values())
-
-
 def statements() -> dict[str, dict[str, Any]]:
     return {statement["Sid"]: statement for name in DEPLOYERS for statement in POLICIES[name]["Statement"]}
 
@@ -70,12 +66,8 @@ class TheDeployer(unittest.TestCase):
     def test_may_do_what_cloudformation_does_and_no_more(self) -> None:
         allowed = [action for name, one in statements().items() if name not in OTHERS for action in one["Action"]]
         self.assertEqual(len(allowed), len(set(allowed)), "each action stands once")
-        self.assertEqual(set(allowed), {action for action in handlers() if not not_used(action)})
-
-    def test_may_pass_roles_to_lambda_alone(self) -> None:
-        (statement,) = (one for one in statements().values() if "iam:PassRole" in one["Action"])
-        self.assertEqual(statement["Action"], ["iam:PassRole"])
-        self.assertEqual(statement["Condition"], {"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}})
+        not_used = re.compile("|".join(NOT_USED.values()))
+        self.assertEqual(set(allowed), {action for action in handlers() if not not_used.fullmatch(action)})
 
     def test_each_action_is_bound_to_resources_if_aws_can(self) -> None:
         for name, one in statements().items():
@@ -104,13 +96,12 @@ class TheDeployer(unittest.TestCase):
 
     def test_each_is_as_short_as_a_managed_policy_may_be(self) -> None:
         for name, policy in POLICIES.items():
-            # A service control policy may have 5,120.
             most = 5120 if name.endswith("-scp") else 6144
             self.assertLessEqual(len(json.dumps(policy, separators=(",", ":"))), most, name)
 
 
 def allows(names: tuple[str, ...], action: str, resource: str, principal: str = "somebody", **context: Any) -> bool:
-    """Whether these policies let a role, as IAM evaluates them. Of a policy that only denies: whether it leaves an allowed call."""
+    """Whether IAM allows a role with these policies a call; with only denials, whether it leaves the call."""
     policies = [{"name": name, "policy": POLICIES[name]} for name in names]
     if not any(one["Effect"] == "Allow" for one in POLICIES[names[0]]["Statement"]):
         everything = [{"Effect": "Allow", "Action": "*", "Resource": "*"}]
@@ -124,95 +115,76 @@ CLUSTER = "arn:aws:eks:us-east-1:123456789012:cluster/prod"
 ENROLLER = ("enroller-policy",)
 
 
-class WhatTheEnrollerMayNot(unittest.TestCase):
-    def creates(self, role: str = "spillway-DrainRole-1", **more: Any) -> bool:
-        principal = f"arn:aws:iam::{ACCOUNT}:role/{role}"
-        entry = {"eks:accessEntryType": "STANDARD", "eks:principalArn": principal, "eks:kubernetesGroups": ["spillway"]}
-        return allows(ENROLLER, "eks:CreateAccessEntry", CLUSTER, **{**entry, **more})
-
-    def test_new_entry_is_for_a_role_of_the_stack_alone(self) -> None:
-        self.assertTrue(self.creates())
-        for role in ("evil-spillway-x", "me", "platform/spillway-DrainRole-1"):
-            self.assertFalse(self.creates(role), role)
-
-    def test_new_entry_has_the_group_of_the_function_alone(self) -> None:
-        for groups in (["admins"], ["spillway", "admins"]):
-            self.assertFalse(self.creates(**{"eks:kubernetesGroups": groups}))
-
-    def test_new_entry_has_no_username_of_its_own(self) -> None:
-        self.assertFalse(self.creates(**{"eks:username": "colleague"}))
-
-    def test_entry_is_not_changed(self) -> None:
-        entry = f"arn:aws:eks:us-east-1:{ACCOUNT}:access-entry/prod/role/{ACCOUNT}/spillway-DrainRole-1/1234"
-        self.assertTrue(allows(ENROLLER, "eks:DeleteAccessEntry", entry))
-        self.assertFalse(allows(ENROLLER, "eks:UpdateAccessEntry", entry))
-        self.assertFalse(allows(ENROLLER, "eks:DeleteAccessEntry", entry.replace("spillway", "evil-spillway")))
+ENTRY = f"arn:aws:eks:us-east-1:{ACCOUNT}:access-entry/prod/role/{ACCOUNT}/spillway-DrainRole-1/1234"
+FUNCTION = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:spillway-Drain-1"
+GROUP = f"arn:aws:autoscaling:us-east-1:{ACCOUNT}:autoScalingGroup:0:autoScalingGroupName/workers"
+INSTANCE = f"arn:aws:ec2:us-east-1:{ACCOUNT}:instance/i-1"
 
 
-class WhatTheDeployerMayNot(unittest.TestCase):
-    def test_attach_another_policy_than_the_stacks(self) -> None:
-        attach = "iam:AttachRolePolicy"
-        self.assertTrue(allows(DEPLOYERS, attach, ROLE, **{"iam:PolicyARN": OWN}))
-        self.assertFalse(allows(DEPLOYERS, attach, ROLE, **{"iam:PolicyARN": "arn:aws:iam::aws:policy/AdministratorAccess"}))
+def role(name: str) -> str:
+    return f"arn:aws:iam::{ACCOUNT}:role/{name}"
 
-    def test_touch_a_role_that_only_has_the_name_in_its_own(self) -> None:
+
+class WhatTheyMayNot(unittest.TestCase):
+    def test_enroller_makes_only_the_functions_entry(self) -> None:
+        ours = {"eks:accessEntryType": "STANDARD", "eks:principalArn": ROLE, "eks:kubernetesGroups": ["spillway"]}
+        self.assertTrue(allows(ENROLLER, "eks:CreateAccessEntry", CLUSTER, **ours))
+        for other in (
+            *({"eks:principalArn": role(name)} for name in ("evil-spillway-x", "me", "platform/spillway-DrainRole-1")),
+            *({"eks:kubernetesGroups": groups} for groups in (["admins"], ["spillway", "admins"])),
+            {"eks:username": "colleague"},
+        ):
+            self.assertFalse(allows(ENROLLER, "eks:CreateAccessEntry", CLUSTER, **ours | other), other)
+        self.assertTrue(allows(ENROLLER, "eks:DeleteAccessEntry", ENTRY))
+        self.assertFalse(allows(ENROLLER, "eks:UpdateAccessEntry", ENTRY))
+        self.assertFalse(allows(ENROLLER, "eks:DeleteAccessEntry", ENTRY.replace("spillway", "evil-spillway")))
+
+    def test_deployer_touches_only_the_stacks_roles(self) -> None:
+        admin = {"iam:PolicyARN": "arn:aws:iam::aws:policy/AdministratorAccess"}
+        self.assertTrue(allows(DEPLOYERS, "iam:AttachRolePolicy", ROLE, **{"iam:PolicyARN": OWN}))
+        self.assertFalse(allows(DEPLOYERS, "iam:AttachRolePolicy", ROLE, **admin))
         self.assertTrue(allows(DEPLOYERS, "iam:PutRolePolicy", ROLE))
         for name in ("not-spillway-admin", "platform/spillway-admin"):
-            self.assertFalse(allows(DEPLOYERS, "iam:PutRolePolicy", f"arn:aws:iam::{ACCOUNT}:role/{name}"))
+            self.assertFalse(allows(DEPLOYERS, "iam:PutRolePolicy", role(name)))
+        for service, taken in (("lambda.amazonaws.com", True), ("ec2.amazonaws.com", False)):
+            self.assertEqual(allows(DEPLOYERS, "iam:PassRole", ROLE, **{"iam:PassedToService": service}), taken)
 
-    def test_enter_a_cluster(self) -> None:
-        entry = f"arn:aws:eks:us-east-1:{ACCOUNT}:access-entry/prod/role/{ACCOUNT}/spillway-DrainRole-1/1234"
-        for action, resource in (("Create", CLUSTER), ("Update", entry), ("Delete", entry), ("AssociateAccessPolicy", entry)):
-            name = action if action.startswith("Associate") else f"{action}AccessEntry"
-            self.assertFalse(allows(DEPLOYERS, f"eks:{name}", resource), name)
+    def test_deployer_enters_no_cluster(self) -> None:
+        self.assertFalse(allows(DEPLOYERS, "eks:CreateAccessEntry", CLUSTER))
+        for action in ("UpdateAccessEntry", "DeleteAccessEntry", "AssociateAccessPolicy"):
+            self.assertFalse(allows(DEPLOYERS, f"eks:{action}", ENTRY), action)
 
-    def test_make_a_role_without_the_boundary_where_one_is_required(self) -> None:
-        boundary = POLICIES["require-boundary"]["Statement"][0]["Condition"]["StringNotEquals"]["iam:PermissionsBoundary"]
+    def test_required_boundary_is_on_each_role(self) -> None:
+        condition = POLICIES["require-boundary"]["Statement"][0]["Condition"]["StringNotEquals"]
         required = (*DEPLOYERS, "require-boundary")
         for action in ("iam:CreateRole", "iam:PutRolePolicy", "iam:UpdateAssumeRolePolicy"):
-            self.assertTrue(allows(required, action, ROLE, **{"iam:PermissionsBoundary": boundary}))
-            self.assertFalse(allows(required, action, ROLE, **{"iam:PermissionsBoundary": "arn:aws:iam::aws:policy/AdministratorAccess"}))
-            self.assertFalse(allows(required, action, ROLE))
-        self.assertFalse(allows(required, "iam:DeleteRolePermissionsBoundary", ROLE, **{"iam:PermissionsBoundary": boundary}))
+            for given in (condition, {"iam:PermissionsBoundary": OWN}, {}):
+                self.assertEqual(allows(required, action, ROLE, **given), given is condition, (action, given))
+        self.assertFalse(allows(required, "iam:DeleteRolePermissionsBoundary", ROLE, **condition))
 
-
-class TheGuard(unittest.TestCase):
-    """deploy/iam/guard-scp.json, where everybody may everything otherwise."""
-
-    def assert_only(self, may: tuple[str, ...], action: str, resource: str, **context: Any) -> None:
-        for name in (*may, "developer"):
-            arn = {"aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/{name}"}
-            with self.subTest(action=action, who=name):
-                self.assertEqual(allows(("guard-scp",), action, resource, name, **arn, **context), name in may)
-
-    def test_only_the_stacks_roles_and_operators_invoke_the_function(self) -> None:
-        function = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:spillway-Drain-1"
-        for action in ("lambda:InvokeFunction", "lambda:InvokeAsync"):
-            self.assert_only(("spillway-DrainRole-1", "spillway-SchedulesRole-1", "OPERATORS"), action, function)
-        self.assertTrue(allows(("guard-scp",), "lambda:InvokeFunction", function.replace("spillway-", "shop-"), "developer"))
-
-    def test_only_deployers_change_what_reaches_it(self) -> None:
+    def test_guard_lets_only_those_whose_work_it_is(self) -> None:
         rule = f"arn:aws:events:us-east-1:{ACCOUNT}:rule/spillway-DrainInterruption-1"
-        for action in ("PutRule", "PutTargets", "DisableRule"):
-            self.assert_only(("DEPLOYERS",), f"events:{action}", rule)
-
-    def test_only_deployers_hand_its_roles_to_a_service(self) -> None:
-        role = f"arn:aws:iam::{ACCOUNT}:role/spillway-DrainRole-1"
         passed = {"iam:PassedToService": "lambda.amazonaws.com"}
-        self.assert_only(("spillway-DrainRole-1", "DEPLOYERS"), "iam:PassRole", role, **passed)
-        self.assert_only(("DEPLOYERS",), "iam:UpdateAssumeRolePolicy", role.replace("DrainRole", "SchedulesRole"))
-
-    def test_only_who_makes_nodes_says_whose_they_are(self) -> None:
-        group = f"arn:aws:autoscaling:us-east-1:{ACCOUNT}:autoScalingGroup:0:autoScalingGroupName/workers"
-        of_instances = [(f"ec2:{call}", f"arn:aws:ec2:us-east-1:{ACCOUNT}:instance/i-1") for call in ("CreateTags", "DeleteTags")]
-        # A group hands its tags to the instances that it launches.
-        of_groups = [(f"autoscaling:{call}", group) for call in ("CreateAutoScalingGroup", "CreateOrUpdateTags", "DeleteTags")]
-        for action, resource in of_instances + of_groups:
-            for key in ("karpenter.sh/nodepool", "kubernetes.io/cluster/prod", "eks:nodegroup-name"):
-                self.assert_only(("NODE-MAKERS", "DEPLOYERS"), action, resource, **{"aws:TagKeys": ["team", key]})
-            # The last is what tools/spillway enroll marks a group by.
-            team = {"aws:TagKeys": ["team", "spillway/enrolled"], "aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/developer"}
-            self.assertTrue(allows(("guard-scp",), action, resource, "developer", **team))
+        owner = {"aws:TagKeys": ["team", "karpenter.sh/nodepool"]}
+        makers = ("NODE-MAKERS", "DEPLOYERS")
+        invokers = ("spillway-DrainRole-1", "spillway-SchedulesRole-1", "OPERATORS")
+        for may, actions, resource, context in (
+            (invokers, ["lambda:InvokeFunction", "lambda:InvokeAsync"], FUNCTION, {}),
+            (("DEPLOYERS",), ["events:PutRule", "events:PutTargets", "events:DisableRule"], rule, {}),
+            (("spillway-DrainRole-1", "DEPLOYERS"), ["iam:PassRole"], ROLE, passed),
+            (("DEPLOYERS",), ["iam:UpdateAssumeRolePolicy"], ROLE, {}),
+            (makers, ["ec2:CreateTags", "ec2:DeleteTags"], INSTANCE, owner),
+            # A group hands its tags to the instances that it launches.
+            (makers, ["autoscaling:CreateAutoScalingGroup", "autoscaling:DeleteTags"], GROUP, owner),
+            # Other functions, and what tools/spillway enroll marks a group by.
+            (("developer",), ["lambda:InvokeFunction"], FUNCTION.replace("spillway-", "shop-"), {}),
+            (("developer",), ["autoscaling:CreateOrUpdateTags"], GROUP, {"aws:TagKeys": ["team", "spillway/enrolled"]}),
+        ):
+            for name in (*may, "developer"):
+                for action in actions:
+                    with self.subTest(action=action, who=name):
+                        who = {"aws:PrincipalArn": role(name)}
+                        self.assertEqual(allows(("guard-scp",), action, resource, name, **who, **context), name in may)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The Terraform module is of this stack: its parameters, outputs and packages, and the hooks and entries of tools/spillway enroll.
+"""The Terraform module is of this stack: its parameters and outputs, and the hooks and entries of tools/spillway enroll.
 
 `make lint` parses and formats it. The provider is not here to validate it.
 """
@@ -8,12 +8,12 @@ import sys
 import unittest
 
 from bed_aws.template import read
-from test_template import FUNCTIONS, PARAMETERS, ROOT
+from test_template import PARAMETERS, ROOT
 
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "scripts")]
 
 from cluster_enrollment import access, groups  # noqa: E402
-from release_bundle import plain, template  # noqa: E402
+from release_bundle import plain  # noqa: E402
 
 FILES = {path.name: path.read_text() for path in sorted((ROOT / "terraform").glob("*.tf"))}
 MAIN = FILES["main.tf"]
@@ -31,36 +31,23 @@ def block(kind: str) -> dict[str, str]:
 
 
 class TheModule(unittest.TestCase):
-    def test_uses_what_it_declares_and_nothing_else(self) -> None:
+    def test_module_uses_what_it_declares(self) -> None:
         self.assertEqual(names(r"\bvar\.(\w+)"), names(r'^variable "(\w+)"'))
         (local,) = re.findall(r"^locals {\n(.*?)^}", MAIN, re.M | re.S)
         self.assertEqual(names(r"\blocal\.(\w+)"), set(re.findall(r"^  (\w+) +=", local, re.M)))
-        resources = {f"{kind}.{name}" for kind, name in re.findall(r'^resource "(\w+)" "(\w+)"', ALL, re.M)}
-        used = names(r"(?<!data\.)\b(aws_\w+\.\w+)")
-        self.assertLessEqual(used, resources)
 
     def test_module_names_parameters_of_the_template(self) -> None:
-        given = set(re.findall(r'var\.parameters, "(\w+)"', MAIN)) | set(re.findall(r"(\w+) = ", block("aws_cloudformation_stack")["parameters"]))
+        written = block("aws_cloudformation_stack")["parameters"]
+        given = set(re.findall(r'var\.parameters, "(\w+)"', MAIN) + re.findall(r"(\w+) = ", written))
         self.assertEqual(given, {"Hooks", "HookGroupTag", *plain.PARAMETERS})
         self.assertLessEqual(given, {*PARAMETERS, *plain.PARAMETERS})
         self.assertLessEqual(names(r'outputs\["(\w+)"\]'), set(read(ROOT / "template.yaml")["Outputs"]))
 
-    def test_takes_the_files_that_a_release_has(self) -> None:
-        for architecture, suffix in (("arm64", ""), ("x86_64", "-x86_64")):
-            self.assertEqual(plain.name(architecture), f"template-plain{suffix}.json")
-            for binary in FUNCTIONS.values():
-                self.assertEqual(template.package(architecture, binary), f"packages/{architecture}/{binary}.zip")
-        for written in ('"packages/${var.architecture}/*.zip"', '"template-plain${var.architecture == "arm64" ? "" : "-${var.architecture}"}.json"'):
-            self.assertIn(written, MAIN)
-
-    def test_prefixes_are_accepted_by_the_template(self) -> None:
-        for prefix in (f"spillway/{'a' * 64}/", "spillway/0.2.0/"):
-            self.assertRegex(prefix, plain.PARAMETERS["CodePrefix"]["AllowedPattern"])
-
     def test_makes_the_entry_and_the_hook_of_the_enroller(self) -> None:
         self.assertEqual(block("aws_eks_access_entry")["kubernetes_groups"], f'["{access.GROUP}"]')
         hook = block("aws_autoscaling_lifecycle_hook")
-        self.assertEqual((hook["lifecycle_transition"], hook["heartbeat_timeout"]), (f'"{groups.TERMINATING}"', str(groups.HEARTBEAT_S)))
+        written = (hook["lifecycle_transition"], hook["heartbeat_timeout"])
+        self.assertEqual(written, (f'"{groups.TERMINATING}"', str(groups.HEARTBEAT_S)))
         results = {keeps: groups.Group("g", {}, keeps_abandoned=keeps).default_result for keeps in (True, False)}
         self.assertEqual(hook["default_result"], f'each.value ? "{results[True]}" : "{results[False]}"')
 
