@@ -42,7 +42,9 @@ def remove(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | 
     delete = aws("eks", "delete-access-entry", "--cluster-name", cluster.name, "--principal-arn", stack.role)
     if entry is None:
         return _step(State.THERE, "there is none")
-    return _step(State.TO_DO, "", delete) if _is_ours(entry, stack) else _step(State.TOLD, "somebody else has made it", delete)
+    if _is_ours(entry, stack):
+        return _step(State.TO_DO, "", delete)
+    return _step(State.TOLD, "somebody else has made it", delete)
 
 
 def _is_ours(entry: Entry, stack: Stack) -> bool:

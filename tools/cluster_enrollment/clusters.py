@@ -70,8 +70,10 @@ def with_tag(clusters: list[Cluster], tag: tuple[str, str]) -> list[Cluster]:
 
 def remarks(found: list[Cluster], stack: Stack) -> list[str]:
     ignored = [one.name for one in found if not stack.serves(one.name)]
+    if not ignored:
+        return []
     deploy = f"sam deploy --parameter-overrides Clusters={','.join([*stack.clusters, *ignored])}"
-    return [f"the stack ignores notices of {', '.join(ignored)}, which its parameter Clusters does not name: {deploy}"] if ignored else []
+    return [f"the stack ignores notices of {', '.join(ignored)}, which its parameter Clusters does not name: {deploy}"]
 
 
 def _describe(aws: Aws, name: str) -> Cluster:

@@ -86,7 +86,8 @@ def _has(group: Group, key: str, value: str | None) -> bool:
 def remove(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
     steps = [_taken_off(group, hook) for hook in hooks if hook["LifecycleHookName"] in stack.hooks]
     if REPLACE[0] in group.tags:
-        steps.append(_step(group, f"tag {REPLACE[0]}", State.TO_DO, "", _tags(group, "delete-tags", {"Key": REPLACE[0]})))
+        delete = _tags(group, "delete-tags", {"Key": REPLACE[0]})
+        steps.append(_step(group, f"tag {REPLACE[0]}", State.TO_DO, "", delete))
     if MARK in group.tags and stack.group_tag:
         key = stack.group_tag[0]
         off = _step(group, f"tag {key}", State.TO_DO, "", _tags(group, "delete-tags", {"Key": key}, {"Key": MARK}))
@@ -118,8 +119,9 @@ def _tag(group: Group, stack: Stack) -> list[Step]:
         return []
     key, value = stack.group_tag
     if key not in group.tags:
-        named = {key: value, MARK: stack.name}.items()
-        put = _tags(group, "create-or-update-tags", *({"Key": one, "Value": text, "PropagateAtLaunch": False} for one, text in named))
+        texts = {key: value, MARK: stack.name}
+        tags = [{"Key": one, "Value": text, "PropagateAtLaunch": False} for one, text in texts.items()]
+        put = _tags(group, "create-or-update-tags", *tags)
         return [_step(group, f"tag {key}={value}", State.TO_DO, "HookGroupTag asks for it", put)]
     if group.tags[key] != value:
         why = f"the group has {key}={group.tags[key]}, and HookGroupTag asks for {value}: the function may not complete its hooks"

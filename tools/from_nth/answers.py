@@ -125,7 +125,8 @@ def _webhook(nth: Installation, *_: str) -> Answer:
     reference = nth.referred.get("webhookURL", {}).get("secretKeyRef") or {}
     if secret := reference.get("name") or nth["webhookURLSecretName"]:
         first = "The function reads no Secret of the cluster. "
-        options = f' --webhook-url "$({_kubectl_get("secret", secret, reference.get("key") or "webhookurl", " | base64decode")})"'
+        get = _kubectl_get("secret", secret, reference.get("key") or "webhookurl", " | base64decode")
+        options = f' --webhook-url "$({get})"'
     elif found := placeholder(nth["webhookURL"]):
         first = f"It has the placeholder {found}, and this tool does not know what takes its place: URL. "
         options = ' --webhook-url "$URL"'
@@ -159,4 +160,4 @@ def _message(nth: Installation, *_: str) -> Answer:
     return Answer(Verdict.SAME, f"Works unchanged: it was rendered over sample drains, with NTH's fields and ours. {IN_THE_DOCUMENT}", ("Webhook",))
 
 
-FUNCTIONS: dict[str, Callable[..., Answer]] = {"switch": _switch, "former": _former, "webhook": _webhook, "message": _message}
+FUNCTIONS = {"switch": _switch, "former": _former, "webhook": _webhook, "message": _message}

@@ -96,7 +96,8 @@ def converted(sources: list[Source], options: argparse.Namespace) -> int:
     for name, value in (pair for its in parts.values() for pair in its.items()):
         refuse_what_the_template_refuses(name, value, known)
     samconfig = Path(options.samconfig) if options.samconfig else None
-    parameters, contradictions = fleet.merged({**of_section(samconfig, sources), **parts}, sources, known, dict(options.set))
+    parts = {**of_section(samconfig, sources), **parts}
+    parameters, contradictions = fleet.merged(parts, sources, known, dict(options.set))
 
     width = min(WIDEST, shutil.get_terminal_size((100, 24)).columns)
     heads = [f"== {one.name} ==\n" if len(sources) > 1 else "" for one in sources]
@@ -113,7 +114,8 @@ def converted(sources: list[Source], options: argparse.Namespace) -> int:
     elif samconfig:
         before = samconfig.read_text(encoding="utf-8") if samconfig.exists() else ""
         samconfig.write_text(sam.with_section(before, parameters), encoding="utf-8")
-        print(f"{report}\nThe section {sam.ENVIRONMENT} of {samconfig} is written: sam deploy --config-env {sam.ENVIRONMENT}")
+        deploy = f"sam deploy --config-env {sam.ENVIRONMENT}"
+        print(f"{report}\nThe section {sam.ENVIRONMENT} of {samconfig} is written: {deploy}")
     else:
         sys.stdout.write(report + fleet.closing(parameters, sources))
     return FINDING if contradictions else FINE
@@ -122,15 +124,12 @@ def converted(sources: list[Source], options: argparse.Namespace) -> int:
 def as_json(
     sources: list[Source], conversions: list[Conversion], parameters: dict[str, str], contradictions: list[fleet.Contradiction]
 ) -> dict[str, Any]:
-    lines = [(source.name, line.value, line.answer) for source, conversion in zip(sources, conversions) for line in conversion.lines]
-    return {
-        "parameters": parameters,
-        "contradictions": [vars(one) for one in contradictions],
-        "values": [
-            {"of": name, "value": value, "verdict": answer.verdict.value, "why": answer.why, "commands": answer.commands}
-            for name, value, answer in lines
-        ],
-    }
+    lines = [
+        {"of": source.name, "value": line.value, **vars(line.answer), "verdict": line.answer.verdict.value}
+        for source, conversion in zip(sources, conversions)
+        for line in conversion.lines
+    ]
+    return {"parameters": parameters, "contradictions": [vars(one) for one in contradictions], "values": lines}
 
 
 def of_section(samconfig: Path | None, sources: list[Source]) -> dict[str, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""The values of several clusters for one stack: what they agree on, what contradicts itself, and the steps of the change-over."""
+"""The values of several clusters for one stack: what they agree on, what contradicts itself, and the steps to change over."""
 
 from __future__ import annotations
 
@@ -80,13 +80,15 @@ def merged(
             together[name] = ",".join(dict.fromkeys(word for value in given.values() for word in value.split(",")))
         elif name == "Webhook" and by_all and len({one.webhook for one in sources}) > 1:
             own = dict.fromkeys((one.name for one in sources), "not the same webhook (not shown)")
-            contradictions.append(Contradiction(name, own, "A stack has one document. Choose it: --set Webhook=/spillway/webhook"))
+            why = "A stack has one document. Choose it: --set Webhook=/spillway/webhook"
+            contradictions.append(Contradiction(name, own, why))
         elif len(wanted := {*given.values()} | (set() if by_all else {default})) == 1:
             (together[name],) = wanted
         else:
             missing, why = f'{default or "empty"} (the default)', f"A stack has one value. Choose it: --set {name}=VALUE"
             if name == "Clusters":
-                missing, why = EVERY_CLUSTER, "A cluster that the stack no longer names is ignored. Name all of them: --set Clusters=NAME,NAME"
+                missing = EVERY_CLUSTER
+                why = "A cluster that the stack no longer names is ignored. Name all of them: --set Clusters=NAME,NAME"
             elif name == "DryRun":
                 why = "A dry run would end the draining of the clusters that are live. --live drains in all of them"
             contradictions.append(Contradiction(name, {part: given.get(part, missing) for part in parts}, why))
@@ -124,5 +126,6 @@ def closing(parameters: dict[str, str], sources: list[Source]) -> str:
     for guide in dict.fromkeys(one.guide for one in sources):
         whose = [one.name for one in sources if one.guide == guide]
         steps.append(f"docs/from-nth.md#{guide}{': ' + ', '.join(whose) if len(whose) < len(sources) else ''}")
-    numbered = [f"  {number}. {step}" for number, step in enumerate(steps, start=1)]
-    return "\n".join(["", f"PARAMETERS ({len(pairs)})", *pairs, "", "To change over, in this order:", *numbered, "What each parameter does: docs/settings.md", ""])
+    lines = ["", f"PARAMETERS ({len(pairs)})", *pairs, "", "To change over, in this order:"]
+    lines += [f"  {number}. {step}" for number, step in enumerate(steps, start=1)]
+    return "\n".join([*lines, "What each parameter does: docs/settings.md", ""])

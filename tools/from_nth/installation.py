@@ -14,7 +14,8 @@ from .chart import CHART, COMMON, GROUPS, VALUE_OF_VARIABLE, VARIABLES
 from .values import Unusable, named
 
 # Go's strconv.ParseBool, with which NTH reads its environment.
-FLAGS = {**dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True), **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)}
+FLAGS = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True)
+FLAGS |= dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)
 # What Flux and an ApplicationSet put a value in place of.
 PLACEHOLDER = re.compile(r"\$\{[^}]*\}|\{\{[^}]*\}\}")
 # What decides which nodes are ours: a placeholder would be no such choice.
@@ -27,8 +28,7 @@ NOT_NTHS = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "http
 class Given:
     name: str
     value: Any
-    # The name by which answers know it: of a variable that the chart has a value for, that value's. None if neither the chart
-    # nor NTH knows it.
+    # The name by which answers know it: of a variable that the chart has a value for, that value's. None if it is unknown.
     key: str | None
     of_extra_env: bool = False
     # What was probably meant by an unknown name.

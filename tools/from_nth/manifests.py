@@ -47,7 +47,8 @@ def of_argo(spec: dict[str, Any]) -> dict[str, Any]:
 
 def refuse_values_elsewhere(holder: dict[str, Any], *keys: str) -> None:
     if elsewhere := [key for key in keys if holder.get(key)]:
-        raise Unusable(f"it takes values from elsewhere ({', '.join(elsewhere)}): give what holds in the end, by helm get values")
+        where = ", ".join(elsewhere)
+        raise Unusable(f"it takes values from elsewhere ({where}): give what holds in the end, by helm get values")
 
 
 def put(into: Any, steps: list[int | str], value: Any) -> Any:

@@ -21,7 +21,10 @@ MODE = "enableSqsTerminationDraining"
 UMBRELLA_SWITCH = "enabled"
 
 CLUSTER = "Spillway leaves all other clusters alone. tools/spillway enroll lets it into this one."
-FIRST_DRY = "Nothing is touched, and the receipts say what would have been done. When they and the doctor are as you want them, run this again with --live."
+FIRST_DRY = (
+    "Nothing is touched, and the receipts say what would have been done. When they and the doctor are as you want them, "
+    "run this again with --live."
+)
 BY_HAND = "It wins over what NTH's values say."
 
 
@@ -41,7 +44,7 @@ class Conversion:
 
 
 def convert(nth: Installation, cluster: str = "", live: bool = False, by_hand: dict[str, str] | None = None) -> Conversion:
-    """All lines, and the parameters. Whether it is a dry run is always said, because SAM keeps the previous value of what is not."""
+    """All lines, and the parameters. DryRun is always one of them, because SAM keeps the previous value of what is not."""
     found = wanted(nth)
     lines = [line(shown(one), answer_to(one, nth), found) for one in nth.given]
     told = {name for one in lines for name in one.answer.parameters}
@@ -85,8 +88,10 @@ def of_unknown(one: Given) -> Answer:
     if one.name == UMBRELLA_SWITCH:
         why = "The umbrella chart's switch for NTH, not a value of NTH's. Where it is false, that chart installs no NTH."
         return Answer(Verdict.NOT_NEEDED if one.value is True else Verdict.NO_COUNTERPART, why)
-    nearest = f" The nearest that it knows: {one.nearest}{', in extraEnv' if one.nearest in VARIABLES else ''}." if one.nearest else ""
-    return Answer(Verdict.UNKNOWN, f"{'NTH does not read it' if one.of_extra_env else 'Helm ignores it: the chart has no such value'}.{nearest}")
+    why = "NTH does not read it." if one.of_extra_env else "Helm ignores it: the chart has no such value."
+    if one.nearest:
+        why += f" The nearest that it knows: {one.nearest}{', in extraEnv' if one.nearest in VARIABLES else ''}."
+    return Answer(Verdict.UNKNOWN, why)
 
 
 def line(value: str, answer: Answer, found: dict[str, str]) -> Line:
@@ -97,10 +102,11 @@ def line(value: str, answer: Answer, found: dict[str, str]) -> Line:
 
 
 def shown(given: Given) -> str:
-    # A webhook's address under a misspelt name is one all the same. Of a variable that is not NTH's nobody here knows what it holds.
+    # A webhook's address under a misspelt name is one all the same. A variable that is not NTH's may hold anything.
     meant = given.key or VALUE_OF_VARIABLE.get(given.nearest or "", given.nearest)
     secret = meant in SECRET or (given.of_extra_env and meant not in CHART and meant not in VARIABLES)
-    text = "(not shown)" if secret and given.value and not isinstance(given.value, dict) else cut(written(given.value), LONGEST_VALUE)
+    is_hidden = secret and given.value and not isinstance(given.value, dict)
+    text = "(not shown)" if is_hidden else cut(written(given.value), LONGEST_VALUE)
     return f"{'extraEnv ' if given.of_extra_env else ''}{given.name}: {text}"
 
 

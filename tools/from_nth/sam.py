@@ -29,7 +29,7 @@ def with_section(text: str, parameters: dict[str, str]) -> str:
     others, ours = _parted(text)
     if ours and re.search("\"\"\"|'''", text):
         # A line within a text may look like a table.
-        raise Unsayable(f"the section {ENVIRONMENT} of this samconfig.toml cannot be told from its texts of several lines: take it out by hand")
+        raise Unsayable(f"samconfig.toml has texts of several lines: take its section {ENVIRONMENT} out by hand")
     rest = "".join(others).rstrip("\n")
     return (rest + "\n" if rest else "version = 0.1\n") + section(parameters)
 
@@ -49,7 +49,8 @@ def section(parameters: dict[str, str]) -> str:
         if table in ("[default.global.parameters]", "[default.deploy.parameters]") and " = " in line:
             settings[line.partition(" = ")[0]] = f"{line}\n"
     pairs = [f"    {json.dumps(pair(name, value), ensure_ascii=False)},\n" for name, value in parameters.items()]
-    return "".join([f"\n[{ENVIRONMENT}.deploy.parameters]\n", *settings.values(), "parameter_overrides = [\n", *pairs, "]\n"])
+    lines = [f"\n[{ENVIRONMENT}.deploy.parameters]\n", *settings.values(), "parameter_overrides = [\n", *pairs, "]\n"]
+    return "".join(lines)
 
 
 def _parted(text: str) -> tuple[list[str], list[str]]:

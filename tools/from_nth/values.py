@@ -17,7 +17,8 @@ WITHOUT_YAML = (
     "this is YAML, and Python has no PyYAML here to read it. Either install that (pip install pyyaml), or use JSON: "
     "helm get values RELEASE --namespace NAMESPACE --output json | tools/spillway from-nth"
 )
-NAMES = {type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a map"}
+NAMES = {type(None): "null", bool: "true or false", str: "a text", list: "a list", dict: "a map"}
+NAMES |= dict.fromkeys((int, float), "a number")
 
 
 class Unusable(Failed):
@@ -62,7 +63,8 @@ def from_yaml(text: str) -> Any:
         def compose_mapping_node(self, anchor: Any) -> Any:
             """Refuses two equal keys, of which PyYAML keeps the last without a word."""
             node = super().compose_mapping_node(anchor)
-            without_repeats([(str(key.value), value) for key, value in node.value], f"in the map from line {node.start_mark.line + 1} on, ")
+            place = f"in the map from line {node.start_mark.line + 1} on, "
+            without_repeats([(str(key.value), value) for key, value in node.value], place)
             return node
 
     try:
