@@ -166,6 +166,7 @@ impl Tracked {
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
         if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
+            // A do-not-disrupt pod is evicted first. Only another blocker can lead to force.
             return self.annotation_ends(due, window).map(|at| (at, Method::Evict));
         }
         // After a refused deletion comes an eviction, which violates no PDB if granted. A lost deletion is repeated.
@@ -175,9 +176,9 @@ impl Tracked {
         match (forced, due) {
             // An eviction is due before the forced deletion.
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
-            // The pod is deleted by force; after a failed deletion there is a pause.
+            // The pod is forced, after a pause if the last deletion failed.
             (Some(forced), due) => Some((forced.max(self.not_deleted_before(due)), Method::Delete)),
-            // Nothing allows force. Without a time, the pod waits for its blocker to go away.
+            // The pod may not be forced. Without a time, it waits for its blocker to go away.
             (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
