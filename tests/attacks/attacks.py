@@ -148,11 +148,6 @@ def forwards(stack: Stack) -> str:
     return stack.follows_from([{**event, "account": "999999999999"} for event in _events()])
 
 
-def invokes(stack: Stack) -> str:
-    calls = (("lambda:InvokeFunction", FUNCTION), ("lambda:InvokeAsync", FUNCTION))
-    return EVERYTHING if any(stack.may(*call) for call in calls) else NOTHING
-
-
 def changes_a_rule(stack: Stack) -> str:
     """It is given an input of theirs, or gets an event of theirs."""
     rules = [KNOWN[f"{name}.Arn"] for name in of_type("AWS::Events::Rule")]
@@ -212,11 +207,12 @@ def makes_a_role(stack: Stack) -> str:
             theirs = {"name": "theirs", "policy": {"Version": "2012-10-17", "Statement": anything}}
             guard = [policy for policy in stack.policies if policy["name"] == "guard"]
             taken = replace(stack, who=arn, policies=[theirs, *guard])
-            results |= {invokes(taken), changes("lambda:UpdateFunctionCode")(taken)}
+            results |= {INVOKES(taken), calls("lambda:UpdateFunctionCode")(taken)}
     return EVERYTHING if EVERYTHING in results else NOTHING
 
 
-def changes(*actions: str, to: str = EVERYTHING, of: str = FUNCTION, **context: Any) -> Callable[[Stack], str]:
+def calls(*actions: str, to: str = EVERYTHING, of: str = FUNCTION, **context: Any) -> Callable[[Stack], str]:
+    """One of these calls on a resource is enough."""
     return lambda stack: to if any(stack.may(action, of, **context) for action in actions) else NOTHING
 
 
@@ -227,40 +223,11 @@ def maps_a_queue(stack: Stack) -> str:
     return ALARM if created or updated else NOTHING
 
 
-def changes_a_queue(stack: Stack) -> str:
-    calls = ("SetQueueAttributes", "AddPermission", "RemovePermission", "DeleteQueue")
-    secure = {"aws:SecureTransport": "true"}
-    return UNSEEN if any(stack.may(f"sqs:{call}", KNOWN["Failures.Arn"], **secure) for call in calls) else NOTHING
-
-
-def takes_failures(stack: Stack) -> str:
-    calls = ("ReceiveMessage", "DeleteMessage", "PurgeQueue")
-    secure = {"aws:SecureTransport": "true"}
-    return UNSEEN if any(stack.may(f"sqs:{call}", KNOWN["Failures.Arn"], **secure) for call in calls) else NOTHING
-
-
-def silences_a_rule(stack: Stack) -> str:
-    rule = KNOWN["DrainInterruption.Arn"]
-    return MISSED if any(stack.may(f"events:{call}", rule) for call in ("DeleteRule", "DisableRule", "RemoveTargets")) else NOTHING
-
-
-def tags(stack: Stack) -> str:
-    return IGNORED if stack.may("ec2:CreateTags", INSTANCE, **{"aws:TagKeys": ["karpenter.sh/nodepool"]}) else NOTHING
-
-
-def sends_a_message(stack: Stack) -> str:
-    return MESSAGE if stack.may("sqs:SendMessage", ANNOUNCEMENTS, **{"aws:SecureTransport": "true"}) else NOTHING
-
-
 def tags_for_replacement(stack: Stack) -> str:
     """EC2 has to confirm each interruption all the same."""
     seen = {"aws:TagKeys": ["spillway:replace"]}
     both = stack.may("autoscaling:CreateOrUpdateTags", GROUP, **seen) and stack.may("ec2:CreateTags", INSTANCE, **seen)
     return REPLACED if both else NOTHING
-
-
-def sends_a_failure(stack: Stack) -> str:
-    return ALARM if stack.may("sqs:SendMessage", KNOWN["Failures.Arn"], **{"aws:SecureTransport": "true"}) else NOTHING
 
 
 @dataclass(frozen=True)
@@ -270,53 +237,54 @@ class Attack:
     tried: Callable[[Stack], str]
 
 
+def attack(right: str, how: str, to: str = EVERYTHING, of: str = FUNCTION, **context: Any) -> Attack:
+    """One call is enough."""
+    return Attack((right,), how, calls(right, to=to, of=of, **context))
+
+
+FAILURES, TLS = KNOWN["Failures.Arn"], {"aws:SecureTransport": "true"}
+INVOKES = calls("lambda:InvokeFunction", "lambda:InvokeAsync")
+SILENT = ("events:DisableRule", "events:DeleteRule", "events:RemoveTargets")
+TAKEN = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue")
+CLOSED = ("sqs:SetQueueAttributes", "sqs:AddPermission", "sqs:RemovePermission", "sqs:DeleteQueue")
+CHANGED = ("cloudformation:UpdateStack", "cloudformation:CreateChangeSet", "cloudformation:ExecuteChangeSet")
+A_ROLE = ("iam:CreateRole", "iam:PutRolePolicy", "sts:AssumeRole")
+MAPPED = ("lambda:CreateEventSourceMapping", "lambda:UpdateEventSourceMapping")
+A_RULE, A_TAG = ("events:PutRule", "events:PutTargets"), ("autoscaling:CreateOrUpdateTags", "ec2:CreateTags")
+KARPENTER = {"aws:TagKeys": ["karpenter.sh/nodepool"]}
 ATTACKS = (
     Attack(("events:PutEvents",), "an event of another source on the bus", puts_events),
     Attack(("events:StartReplay",), "notices of an archive, once more", replays),
     Attack((), "another account sends its notices to this bus", forwards),
-    Attack(("events:PutRule", "events:PutTargets"), "a rule of their own leads to the function", makes_a_rule),
-    Attack(("events:PutRule", "events:PutTargets"), "a rule of the stack gets another input or pattern", changes_a_rule),
-    Attack(("events:DisableRule", "events:DeleteRule", "events:RemoveTargets"), "a rule of the stack is switched off", silences_a_rule),
-    Attack(("lambda:InvokeFunction",), "an invocation", invokes),
-    Attack(("lambda:InvokeAsync",), "an invocation by the older call", invokes),
-    Attack(("lambda:AddPermission", "events:PutRule", "events:PutTargets"), "the function lets their rule in", lets_a_rule_in),
-    Attack(("lambda:UpdateFunctionCode",), "other code", changes("lambda:UpdateFunctionCode")),
-    Attack(("lambda:UpdateFunctionConfiguration",), "other settings", changes("lambda:UpdateFunctionConfiguration")),
-    Attack(("lambda:PutFunctionConcurrency",), "no slot is left to it", changes("lambda:PutFunctionConcurrency", to=MISSED)),
-    Attack(("lambda:PutFunctionRecursionConfig",), "Lambda stops loops of it", changes("lambda:PutFunctionRecursionConfig", to=SHORTER)),
-    Attack(("lambda:CreateEventSourceMapping", "lambda:UpdateEventSourceMapping"), "records of a queue of theirs", maps_a_queue),
-    Attack(("lambda:DeleteFunction",), "it is deleted", changes("lambda:DeleteFunction", to=MISSED)),
+    Attack(A_RULE, "a rule of their own leads to the function", makes_a_rule),
+    Attack(A_RULE, "a rule of the stack gets another input or pattern", changes_a_rule),
+    Attack(SILENT, "a rule of the stack is switched off", calls(*SILENT, to=MISSED, of=KNOWN["DrainInterruption.Arn"])),
+    Attack(("lambda:InvokeFunction",), "an invocation", INVOKES),
+    Attack(("lambda:InvokeAsync",), "an invocation by the older call", INVOKES),
+    Attack(("lambda:AddPermission", *A_RULE), "the function lets their rule in", lets_a_rule_in),
+    attack("lambda:UpdateFunctionCode", "other code"),
+    attack("lambda:UpdateFunctionConfiguration", "other settings"),
+    attack("lambda:PutFunctionConcurrency", "no slot is left to it", MISSED),
+    attack("lambda:PutFunctionRecursionConfig", "Lambda stops loops of it", SHORTER),
+    Attack(MAPPED, "records of a queue of theirs", maps_a_queue),
+    attack("lambda:DeleteFunction", "it is deleted", MISSED),
     Attack(("lambda:CreateFunction", "iam:PassRole"), "a function of their own gets its role", makes_a_function),
     Attack(("sts:AssumeRole",), "they take its role", takes_the_role),
     Attack(("iam:UpdateAssumeRolePolicy",), "its role trusts them", takes_the_role),
-    Attack(("iam:CreateRole", "iam:PutRolePolicy", "sts:AssumeRole"), "a role of a name that the sample excepts", makes_a_role),
-    Attack(
-        ("cloudformation:UpdateStack", "cloudformation:ExecuteChangeSet"),
-        "another template for the stack, where it has a service role",
-        changes("cloudformation:UpdateStack", "cloudformation:CreateChangeSet", "cloudformation:ExecuteChangeSet", of=STACK),
-    ),
-    Attack(("cloudformation:DeleteStack",), "the stack is deleted", changes("cloudformation:DeleteStack", to=MISSED, of=STACK)),
+    Attack(A_ROLE, "a role of a name that the sample excepts", makes_a_role),
+    Attack(CHANGED[::2], "another template for the stack, where it has a service role", calls(*CHANGED, of=STACK)),
+    attack("cloudformation:DeleteStack", "the stack is deleted", MISSED, STACK),
     Attack(("scheduler:CreateSchedule", "iam:PassRole"), "a schedule in the stack's group", plans),
     Attack(("scheduler:CreateSchedule", "iam:PassRole"), "a schedule in another group", plans_elsewhere),
     Attack(("scheduler:CreateSchedule",), "a schedule without its role", plans),
-    Attack(
-        ("scheduler:DeleteScheduleGroup",),
-        "the stack's schedules are deleted",
-        changes("scheduler:DeleteScheduleGroup", to=MISSED, of=KNOWN["Schedules.Arn"]),
-    ),
-    Attack(
-        ("ssm:PutParameter",), "another address of a cluster, for when EKS throttles", changes("ssm:PutParameter", to=TOKEN, of=REMEMBERED)
-    ),
-    Attack(("sqs:SendMessage",), "a message in the queue `Announcements`", sends_a_message),
-    Attack(("sqs:SendMessage",), "a message in the failure queue", sends_a_failure),
-    Attack(("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue"), "the failure queue is emptied", takes_failures),
-    Attack(("sqs:SetQueueAttributes", "sqs:DeleteQueue"), "the failure queue takes no more", changes_a_queue),
-    Attack(("ec2:CreateTags",), "a tag that says Karpenter, on instances of no group", tags),
-    Attack(
-        ("autoscaling:CreateOrUpdateTags", "ec2:CreateTags"),
-        "the tag of replacements on a group and its instances, where `Replace` is on",
-        tags_for_replacement,
-    ),
+    attack("scheduler:DeleteScheduleGroup", "the stack's schedules are deleted", MISSED, KNOWN["Schedules.Arn"]),
+    attack("ssm:PutParameter", "another address of a cluster, for when EKS throttles", TOKEN, REMEMBERED),
+    attack("sqs:SendMessage", "a message in the queue `Announcements`", MESSAGE, ANNOUNCEMENTS, **TLS),
+    attack("sqs:SendMessage", "a message in the failure queue", ALARM, FAILURES, **TLS),
+    Attack(TAKEN, "the failure queue is emptied", calls(*TAKEN, to=UNSEEN, of=FAILURES, **TLS)),
+    Attack(CLOSED[::3], "the failure queue takes no more", calls(*CLOSED, to=UNSEEN, of=FAILURES, **TLS)),
+    attack("ec2:CreateTags", "a tag that says Karpenter, on instances of no group", IGNORED, INSTANCE, **KARPENTER),
+    Attack(A_TAG, "the tag of replacements on a group and its instances, where `Replace` is on", tags_for_replacement),
 )
 
 
