@@ -102,10 +102,17 @@ class Numbers(unittest.TestCase):
                 self.assertEqual(said(" ".join(found[1].split())), value(file, constant))
 
 
-class TheBill(unittest.TestCase):
-    def test_readme_and_metrics_name_the_same(self) -> None:
+class Readme(unittest.TestCase):
+    def test_bill_is_that_of_the_metrics(self) -> None:
         bills = [re.findall(r"at\s+most\s+(\d+)\s+USD\s+a\s+month", text(page)) for page in ("README.md", "docs/metrics.md")]
         self.assertEqual(bills, [["10", "53"]] * 2)
+
+    def test_times_are_those_of_the_bench(self) -> None:
+        page = text("docs/contributing/measured/bench.md")
+        for tool in ("Spillway", "as its chart installs it"):
+            row = re.search(rf"^\| [^|]*{tool} \| ([\d.]+ s) \| ([\d,]+) of 1,000 \|$", text("README.md"), re.M)
+            measured = re.search(rf"^\| 50 nodes × 20 pods \| [^|]*{tool} \| \d+ \| \d+ / (\d+) \| ([\d.]+ s) \|", page, re.M)
+            self.assertEqual((row[1], row[2].replace(",", "")), (measured[2], measured[1]))
 
 
 if __name__ == "__main__":
