@@ -14,7 +14,7 @@ COMMANDS = {
     "enroll": ("cluster_enrollment.command", "lets the function into clusters, and puts its hooks on their groups"),
     "doctor": ("doctor_report.command", "has the function check whether the next notice would be handled"),
     "drains": ("live_drains.command", "shows current drains, in all clusters"),
-    "show": ("receipt_timeline.command", "shows past drains by their receipts, as text, picture or JSON"),
+    "show": ("receipt_timeline.command", "shows past drains by their receipts, as text, page or JSON"),
     "replay": ("failed_events.command", "shows the events of the failure queue, and sends them again"),
     "drill": ("fault_drill.command", "interrupts one spot node by AWS FIS, and shows the receipt"),
     "preview": ("message_preview.command", "renders the messages of sample drains, and sends none"),

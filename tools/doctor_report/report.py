@@ -62,7 +62,6 @@ class Report:
     time: str
     took_ms: int
     status: Status
-    summary: str
     checks: tuple[Check, ...]
 
 
@@ -116,7 +115,6 @@ def _report(value: dict[str, Any]) -> Report:
             time=value["time"],
             took_ms=value["took_ms"],
             status=Status[value["status"].upper()],
-            summary=value["summary"],
             checks=tuple(_check(check) for check in value["checks"]),
         )
     except (KeyError, TypeError, AttributeError) as error:

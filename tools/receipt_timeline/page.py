@@ -34,7 +34,7 @@ th, td { padding: 2px 12px 2px 0; text-align: left; }
 summary { margin-top: 14px; font-weight: bold; }
 .pod { margin: 6px 0 6px 14px; }
 .bar { position: relative; height: 12px; margin: 2px 0; background: #8882; }
-.bar i { position: absolute; height: 100%; background: currentColor; }
+.bar i { position: absolute; top: 0; height: 100%; background: currentColor; }
 .bar .waiting, .key .waiting { background: #8888; }
 .bar .blocked, .key .blocked { background: repeating-linear-gradient(45deg, #7346ad 0 3px, #a88fd0 3px 6px); }
 .bar .limit, .key .limit { width: 2px; background: #d3203d; }
