@@ -18,35 +18,40 @@ OF_ROLE = f"--cluster-name prod --principal-arn {ROLE}"
 
 
 class TheAccessEntry(unittest.TestCase):
-    def test_is_made_with_the_group_and_a_tag_where_there_is_none(self) -> None:
-        create = f"aws eks create-access-entry {OF_ROLE} --kubernetes-groups spillway --tags spillway/enrolled=spillway"
-        self.assertEqual(told(access.enroll(cluster(), stack(), None, None)), ("to do", [create]))
+    CREATE = f"aws eks create-access-entry {OF_ROLE} --kubernetes-groups spillway --tags spillway/enrolled=spillway"
+    UPDATE = f"aws eks update-access-entry {OF_ROLE} --kubernetes-groups other spillway"
+    DELETE = f"aws eks delete-access-entry {OF_ROLE}"
 
-    def test_is_left_where_it_has_the_group(self) -> None:
-        for entry in (OURS, THEIRS):
-            self.assertEqual(access.enroll(cluster(), stack(), entry, None).state, State.THERE)
-
-    def test_without_the_group_is_left_to_an_administrator(self) -> None:
-        update = [f"aws eks update-access-entry {OF_ROLE} --kubernetes-groups other spillway"]
-        for entry in (OURS, THEIRS):
-            without = {**entry, "kubernetesGroups": ["other"]}
-            self.assertEqual(told(access.enroll(cluster(), stack(), without, None)), ("told", update))
+    def test_own_entry_is_made_and_removed_and_no_other(self) -> None:
+        without = {"kubernetesGroups": ["other"]}
+        for does, entry, state, commands in (
+            (access.enroll, None, "to do", [self.CREATE]),
+            (access.enroll, OURS, "there", []),
+            (access.enroll, THEIRS, "there", []),
+            # No IAM condition limits the groups of an update.
+            (access.enroll, {**OURS, **without}, "told", [self.UPDATE]),
+            (access.enroll, {**THEIRS, **without}, "told", [self.UPDATE]),
+            (access.remove, None, "there", []),
+            (access.remove, OURS, "to do", [self.DELETE]),
+            (access.remove, THEIRS, "told", [self.DELETE]),
+            (access.remove, {**OURS, "tags": {"spillway/enrolled": "another"}}, "told", [self.DELETE]),
+        ):
+            self.assertEqual(told(does(cluster(), stack(), entry, None)), (state, commands), (does, entry))
 
     def test_config_map_cluster_gets_a_line_to_add(self) -> None:
         old = cluster(mode="CONFIG_MAP")
         state, (_, line) = told(access.enroll(old, stack(), None, "- rolearn: another"))
         # aws-auth knows roles without their path.
-        line_wanted = "- {rolearn: arn:aws:iam::111122223333:role/spillway-DrainRole-1A, username: 'spillway:{{SessionName}}', groups: [spillway]}"
-        self.assertEqual((state, line), ("told", line_wanted))
-        self.assertEqual(access.enroll(old, stack(), None, line).state, State.THERE)
-        self.assertEqual(access.enroll(old, stack(), None, None).state, State.TOLD, "nobody could look")
-
-    def test_is_taken_away_if_this_tool_has_made_it(self) -> None:
-        delete = [f"aws eks delete-access-entry {OF_ROLE}"]
-        self.assertEqual(told(access.remove(cluster(), stack(), OURS, None)), ("to do", delete))
-        for entry in (THEIRS, {**OURS, "tags": {"spillway/enrolled": "another"}}):
-            self.assertEqual(told(access.remove(cluster(), stack(), entry, None)), ("told", delete))
-        self.assertEqual(access.remove(cluster(), stack(), None, None).state, State.THERE)
+        arn = "arn:aws:iam::111122223333:role/spillway-DrainRole-1A"
+        self.assertEqual((state, line), ("told", f"- {{rolearn: {arn}, username: 'spillway:{{{{SessionName}}}}', groups: [spillway]}}"))
+        for does, aws_auth, wanted in (
+            (access.enroll, line, State.THERE),
+            (access.enroll, None, State.TOLD),
+            (access.remove, line, State.TOLD),
+            (access.remove, "- rolearn: another", State.THERE),
+            (access.remove, None, State.TOLD),
+        ):
+            self.assertEqual(does(old, stack(), None, aws_auth).state, wanted, (does, aws_auth))
 
 
 ROLE_OBJECT = {"kind": "ClusterRole", "metadata": {"name": "spillway"}, "rules": [{"verbs": ["get"]}]}
@@ -56,36 +61,29 @@ FILE = objects.DEPLOY / "rbac.yaml"
 
 
 class AnObject(unittest.TestCase):
-    def decided(self, live: dict[str, Any] | None, after: dict[str, Any] | str | None = None) -> State:
-        return objects.enroll(ROLE_OBJECT, FILE, live, after).state
-
-    def test_is_applied_where_there_is_none(self) -> None:
+    def test_absent_object_is_applied_without_force(self) -> None:
         step = objects.enroll(ROLE_OBJECT, FILE, None, None)
         self.assertEqual(told(step), ("to do", ["kubectl apply --server-side --field-manager=spillway-enroll --filename=-"]))
-        self.assertNotIn("force", str(step.commands))
 
-    def test_of_ours_is_brought_up_to_date_and_then_left(self) -> None:
-        self.assertEqual(self.decided(managed(OLDER, US), managed(ROLE_OBJECT, US)), State.TO_DO)
-        self.assertEqual(self.decided(managed(ROLE_OBJECT, US), {**managed(ROLE_OBJECT, US), "status": {}}), State.THERE)
+    def test_own_object_is_updated_and_no_other(self) -> None:
+        foreign = [("kubectl-client-side-apply", "Update"), ("kustomize-controller", "Apply"), ("terraform", "Update")]
+        for live, after, state in (
+            (managed(OLDER, US), managed(ROLE_OBJECT, US), State.TO_DO),
+            (managed(ROLE_OBJECT, US), {**managed(ROLE_OBJECT, US), "status": {}}, State.THERE),
+            (managed(OLDER, US, ("kubectl-edit", "Update")), "conflict with kubectl-edit", State.TOLD),
+            *((managed(ROLE_OBJECT, who), None, State.THERE) for who in foreign),
+            *((managed(OLDER, who), None, State.TOLD) for who in foreign),
+        ):
+            step = objects.enroll(ROLE_OBJECT, FILE, live, after)
+            self.assertEqual((step.state, isinstance(after, str)), (state, "kubectl-edit" in step.why), live)
 
-    def test_foreign_object_is_never_changed(self) -> None:
-        for who in (("kubectl-client-side-apply", "Update"), ("kustomize-controller", "Apply"), ("terraform", "Update")):
-            self.assertEqual(self.decided(managed(ROLE_OBJECT, who)), State.THERE, who)
-            self.assertEqual(self.decided(managed(OLDER, who)), State.TOLD, who)
-
-    def test_foreign_change_of_an_object_is_reported(self) -> None:
-        step = objects.enroll(ROLE_OBJECT, FILE, managed(OLDER, US, ("kubectl-edit", "Update")), "conflict with kubectl-edit")
-        self.assertEqual(step.state, State.TOLD)
-        self.assertIn("kubectl-edit", step.why)
-
-    def test_is_as_wanted_also_with_the_servers_defaults(self) -> None:
+    def test_default_of_the_server_is_no_difference(self) -> None:
         self.assertTrue(objects.covers({"a": [{"b": 1, "default": 2}], "status": {}}, {"a": [{"b": 1}]}))
         self.assertFalse(objects.covers({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}]}), "a right more")
         self.assertFalse(objects.covers({"a": 1}, {"b": 1}))
 
     def test_object_without_other_manager_is_deleted(self) -> None:
-        status = ("api-priority-and-fairness-config-consumer-v1", "Apply", "status")
-        edited = ("kubectl-edit", "Update")
+        status, edited = ("api-priority-and-fairness-config-consumer-v1", "Apply", "status"), ("kubectl-edit", "Update")
         self.assertEqual(told(objects.remove(managed(ROLE_OBJECT, US, status, edited))), ("to do", ["kubectl delete ClusterRole spillway"]))
         by_hand = ("kubectl-client-side-apply", "Update")
         for managers in ((US, ("kustomize-controller", "Apply")), (by_hand,), (US, by_hand)):
@@ -126,7 +124,7 @@ class AHook(unittest.TestCase):
 
     def test_retaining_group_gets_abandon(self) -> None:
         triggers = {"RetentionTriggers": {"TerminateHookAbandon": "retain"}}
-        keeps = groups.Group.of({"AutoScalingGroupName": "workers", "InstanceLifecyclePolicy": triggers})
+        keeps = Group.of({"AutoScalingGroupName": "workers", "InstanceLifecyclePolicy": triggers})
         (step,) = groups.enroll(keeps, [], stack())
         self.assertEqual(told(step), ("to do", [self.PUT.replace("CONTINUE", "ABANDON")]))
         for default, enrolled, removed in (("ABANDON", State.THERE, State.TO_DO), ("CONTINUE", State.TOLD, State.TOLD)):
@@ -137,7 +135,7 @@ class AHook(unittest.TestCase):
 
     def test_group_without_managed_tag_is_skipped(self) -> None:
         """A hook that nobody completes delays the end of each instance."""
-        with_tag = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "spillway/managed": "no"})
+        with_tag = Group("g", {"kubernetes.io/cluster/prod": "owned", "spillway/managed": "no"})
         for asked, one, wanted in (
             ("spillway/managed", group(), State.TOLD),
             ("spillway/managed", with_tag, State.TO_DO),
@@ -150,7 +148,7 @@ class AHook(unittest.TestCase):
             self.assertTrue(step.state is State.TO_DO or "ManagedTag" in step.why)
 
     def test_needs_one_cluster(self) -> None:
-        of_two = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "kubernetes.io/cluster/stage": "shared"})
+        of_two = Group("g", {"kubernetes.io/cluster/prod": "owned", "kubernetes.io/cluster/stage": "shared"})
         (step,) = groups.enroll(of_two, [], stack())
         self.assertEqual(step.state, State.TOLD)
         self.assertIn("prod and stage", step.why)
@@ -160,10 +158,10 @@ class AHook(unittest.TestCase):
         self.assertEqual(tag[0], "to do")
         put = json.loads(groups.enroll(group(), [], stack(HookGroupTag="team=shop"))[0].commands[0].arguments[-1])
         self.assertEqual({one["Key"]: one["Value"] for one in put}, {"team": "shop", "spillway/enrolled": "spillway"})
-        others = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "team": "kitchen"})
+        others = Group("g", {"kubernetes.io/cluster/prod": "owned", "team": "kitchen"})
         self.assertEqual(groups.enroll(others, [], stack(HookGroupTag="team=shop"))[0].state, State.TOLD)
 
-    def test_tag_of_replacements_reaches_instances_and_goes_with_the_hook(self) -> None:
+    def test_replacement_tag_reaches_instances_and_is_removed(self) -> None:
         tag, hook_put = groups.enroll(group(), [], stack(), replace_first=True)
         self.assertEqual((tag.what, tag.state), ("tag spillway:replace=true of group workers", State.TO_DO))
         self.assertIn('"PropagateAtLaunch": true', str(tag.commands))
@@ -186,30 +184,22 @@ class AHook(unittest.TestCase):
         self.assertEqual(told(step), ("to do", [delete]), "the group keeps it")
 
     def test_leaves_no_tag_of_ours_and_takes_none_of_others(self) -> None:
-        marked = groups.Group("g", {"team": "shop", "spillway/enrolled": "spillway"})
+        marked = Group("g", {"team": "shop", "spillway/enrolled": "spillway"})
         (step,) = groups.remove(marked, [], stack(HookGroupTag="team=shop"))
         self.assertEqual([one["Key"] for one in json.loads(step.commands[0].arguments[-1])], ["team", "spillway/enrolled"])
-        self.assertEqual(groups.remove(groups.Group("g", {"team": "shop"}), [], stack(HookGroupTag="team=shop")), [])
-        drains = groups.Group("g", marked.tags, {"i-1": "Terminating:Wait"})
+        self.assertEqual(groups.remove(Group("g", {"team": "shop"}), [], stack(HookGroupTag="team=shop")), [])
+        drains = Group("g", marked.tags, {"i-1": "Terminating:Wait"})
         states = [step.state for step in groups.remove(drains, [hook()], stack(HookGroupTag="team=shop"))]
         self.assertEqual(states, [State.TOLD, State.TOLD], "IAM lets no hook of a group without the tag be completed")
 
-
-class TheGroupsOfACluster(unittest.TestCase):
-    def test_are_known_by_their_tags_as_instances_are(self) -> None:
-        for tags in (
-            {"kubernetes.io/cluster/prod": "owned"},
-            {"kubernetes.io/cluster/prod": "shared"},
-            {"eks:cluster-name": "prod"},
-            {"aws:eks:cluster-name": "prod"},
-        ):
-            self.assertTrue(groups.Group("g", tags).is_of("prod", set()), tags)
-            self.assertFalse(groups.Group("g", tags, {"i-1": "InService"}).is_of("stage", {"i-1"}), tags)
-        self.assertFalse(groups.Group("g", {"kubernetes.io/cluster/prod": "no"}).is_of("prod", set()))
-
-    def test_without_tags_are_known_by_their_nodes(self) -> None:
-        self.assertTrue(groups.Group("g", {}, {"i-1": "InService"}).is_of("prod", {"i-1", "i-2"}))
-        self.assertFalse(groups.Group("g", {}, {"i-3": "InService"}).is_of("prod", {"i-1", "i-2"}))
+    def test_group_belongs_to_a_cluster_by_tags_else_by_its_nodes(self) -> None:
+        key, up = "kubernetes.io/cluster/prod", {"i-1": "InService"}
+        for tags in ({key: "owned"}, {key: "shared"}, {"eks:cluster-name": "prod"}, {"aws:eks:cluster-name": "prod"}):
+            self.assertTrue(Group("g", tags).is_of("prod", set()), tags)
+            self.assertFalse(Group("g", tags, up).is_of("stage", {"i-1"}), tags)
+        self.assertFalse(Group("g", {key: "no"}).is_of("prod", set()))
+        for instance, belongs in (("i-1", True), ("i-3", False)):
+            self.assertEqual(Group("g", {}, up).is_of("prod", {instance, "i-2"}), belongs)
 
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=timezone.utc)
