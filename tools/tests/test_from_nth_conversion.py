@@ -173,6 +173,8 @@ class Webhook(unittest.TestCase):
             with self.assertRaisesRegex(Unusable, option.split()[0]):
                 document(installation(values))
             self.assertEqual(document(installation(values), **given), {"url": "https://y", **given})
+        (command,) = commands({"webhookURLSecretName": "nth-slack", **config_map})
+        self.assertRegex(command, "--webhook-url .* --webhook-template ")
 
     def test_useless_document_is_refused(self) -> None:
         for values, why in (

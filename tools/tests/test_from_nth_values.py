@@ -108,14 +108,14 @@ class WhatIsRead(unittest.TestCase):
         parameters = """
           - {name: workers, value: "7"}
           - {name: taintNode, value: "true"}
-          - {name: managedTag, value: "5", forceString: true}
+          - {name: managedTag, value: "true", forceString: true}
           - {name: image.tag, value: v1.25.6}
           - {name: 'nodeSelector.kubernetes\\.io/os', value: linux}
           - {name: "extraEnv[1].name", value: LOG_LEVEL}
           - {name: "extraEnv[1].value", value: debug}"""
         values = {"workers": 5, "extraEnv": [{"name": "WORKERS", "value": "6"}]}
         nth = reading(manifest("Application", {"source": {"helm": {"valuesObject": values, "parameters": yaml.safe_load(parameters)}}}))
-        self.assertEqual([nth["workers"], nth["taintNode"], nth["managedTag"], nth["image.tag"]], [6, True, "5", "v1.25.6"])
+        self.assertEqual([nth["workers"], nth["taintNode"], nth["managedTag"], nth["image.tag"]], [6, True, "true", "v1.25.6"])
         self.assertEqual((nth["nodeSelector"], nth["logLevel"]), ({"kubernetes.io/os": "linux"}, "debug"))
 
     def test_values_under_an_umbrella_charts_key_are_found(self) -> None:
