@@ -1,10 +1,16 @@
-"""What a bundle holds, that its bytes depend on nothing else, and what is refused."""
+"""A release's bundle: what it holds, what is refused, and the real SAM CLI in its folder, without a project.
+
+It has the binaries that were built for this machine, where there are some, and stand-ins for all others.
+"""
 
 import io
 import json
+import logging
 import os
+import platform
 import shutil
-import stat
+import subprocess
+import sys
 import tarfile
 import tempfile
 import tomllib
@@ -13,149 +19,183 @@ import zipfile
 from pathlib import Path
 from unittest.mock import patch
 
-from built import CHANGES, HERE, ROOT, TESTED, VERSION, binaries, folder_of, packed, stand_in, the_bundle
-from release_bundle import bundle, sums
-from release_bundle.elf import ARCHITECTURES
-from release_bundle.errors import ReleaseError
+import boto3
+from moto.server import ThreadedMotoServer
+from samtranslator.yaml_helper import yaml_parse
 
-TOP = f"spillway-{VERSION}"
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from release_bundle import bundle, sums  # noqa: E402
+from release_bundle.elf import ARCHITECTURES, MACHINES  # noqa: E402
+from release_bundle.errors import ReleaseError  # noqa: E402
+
+VERSION = "7.8.9"
+CHANGES = f"## [{VERSION}] - 2030-01-01\n\n- Something.\n"
+HERE = "arm64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
+BINARIES = {"Drain": "spillway-drain", "Announcer": "spillway-announce"}
+# What the scenarios of this run test, by function.
+TESTED = {"Drain": os.environ.get("SPILLWAY_DRAIN"), "Announcer": os.environ.get("SPILLWAY_ANNOUNCE")}
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
 
 
-def files(archive: Path) -> dict[str, bytes]:
-    with tarfile.open(archive) as tar:
-        return {one.name.removeprefix(f"{TOP}/"): tar.extractfile(one).read() for one in tar}  # type: ignore[union-attr]
+def bootstrap(architecture: str, function: str) -> bytes:
+    """A binary, or the head of one with a name instead of its body."""
+    tested = TESTED[function]
+    if tested and architecture == HERE:
+        return Path(tested).read_bytes()
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + (3).to_bytes(2, "little") + MACHINES[architecture].to_bytes(2, "little")
+    return head + f"{function} for {architecture}".encode()
 
 
-class WhatItHolds(unittest.TestCase):
+class Bundle(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.archive = the_bundle()
-        cls.files = files(cls.archive)
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.built = cls.binaries(cls.folder / "built")
+        cls.archive = bundle.pack(ROOT, cls.built, VERSION, CHANGES, cls.folder / "dist")
+        with tarfile.open(cls.archive) as tar:
+            tar.extractall(cls.folder, filter="data")
+        cls.unpacked = cls.folder / f"spillway-{VERSION}"
+
+    @staticmethod
+    def binaries(into: Path) -> dict[str, Path]:
+        """A folder for each architecture, as `sam build` would have made it."""
+        for architecture in ARCHITECTURES:
+            for function in BINARIES:
+                (file := into / architecture / function / "bootstrap").parent.mkdir(parents=True)
+                file.write_bytes(bootstrap(architecture, function))
+        return {architecture: into / architecture for architecture in ARCHITECTURES}
+
+    def elsewhere(self) -> Path:
+        return Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def test_packages_are_the_binaries_as_one_executable_file(self) -> None:
+        for architecture in ARCHITECTURES:
+            for function, binary in BINARIES.items():
+                with zipfile.ZipFile(self.unpacked / f"packages/{architecture}/{binary}.zip") as package:
+                    (file,) = package.infolist()
+                    self.assertEqual((file.filename, file.external_attr >> 16 & 0o777), ("bootstrap", 0o755))
+                    self.assertEqual(package.read("bootstrap"), bootstrap(architecture, function))
+
+    def test_plain_templates_name_the_packages(self) -> None:
+        for architecture, file in (("arm64", "template-plain.json"), ("x86_64", "template-plain-x86_64.json")):
+            text = (self.unpacked / file).read_text()
+            for word in ("Transform", "AWS::Serverless::", "arn:aws:"):
+                self.assertNotIn(word, text.replace("AWS::ServerlessRepo", ""))
+            for function, binary in BINARIES.items():
+                code = json.loads(text)["Resources"][function]["Properties"]["Code"]
+                place = {"Fn::Sub": f"${{CodePrefix}}packages/{architecture}/{binary}.zip"}
+                self.assertEqual(code, {"S3Bucket": {"Ref": "CodeBucket"}, "S3Key": place})
+
+    def test_bundle_has_pages_and_deploy_but_no_sources(self) -> None:
+        files = {str(file.relative_to(self.unpacked)) for file in self.unpacked.rglob("*") if file.is_file()}
+        cloudformation, tools = "deploy/cloudformation/receipts.yaml", "tools/spillway"
+        wanted = {"deploy/rbac.yaml", "events/doctor.json", tools, cloudformation, "terraform/main.tf", "LICENSE"}
+        self.assertLessEqual(wanted, files)
+        ends, parts = (".rs", ".pyc", "Cargo.toml"), ("tests/", "release_bundle")
+        self.assertEqual([name for name in files if name.endswith(ends) or any(part in name for part in parts)], [])
+        theirs = tomllib.loads((self.unpacked / "samconfig.toml").read_text())
+        other = theirs["x86_64"]["deploy"]["parameters"]
+        self.assertEqual(other, {**theirs["default"]["deploy"]["parameters"], "template_file": "template-x86_64.yaml"})
 
     def test_pages_name_the_workspaces_repository(self) -> None:
-        pages = ("README.md", "docs/install.md", "docs/contributing/releasing.md", "template.yaml", "template-plain.json")
+        into = self.elsewhere()
         with patch("release_bundle.bundle.repository", return_value="somebody/a-fork"):
-            forked = files(packed(Path(self.enterContext(tempfile.TemporaryDirectory()))))
-        for page in pages:
-            self.assertIn(b"somebody/a-fork", forked[page])
-            self.assertNotIn(b"OWNER", forked[page])
+            forked = bundle.pack(ROOT, self.built, VERSION, CHANGES, into)
+        with tarfile.open(forked) as tar:
+            tar.extractall(into, filter="data")
+        for page in ("README.md", "docs/install.md", "template.yaml", "template-plain.json"):
+            text = (into / f"spillway-{VERSION}" / page).read_text()
+            self.assertIn("somebody/a-fork", text)
+            self.assertNotIn("OWNER", text)
 
-    def test_plain_templates_have_the_same_resources(self) -> None:
-        for architecture, file in (("arm64", "template-plain.json"), ("x86_64", "template-plain-x86_64.json")):
-            plain = json.loads(self.files[file])
-            self.assertNotIn("Transform", plain)
-            types = {resource["Type"] for resource in plain["Resources"].values()}
-            self.assertFalse([one for one in types if one.startswith("AWS::Serverless::")])
-            for function, binary in (("Drain", "spillway-drain"), ("Announcer", "spillway-announce")):
-                code = plain["Resources"][function]["Properties"]["Code"]
-                self.assertEqual(code["S3Bucket"], {"Ref": "CodeBucket"})
-                package = code["S3Key"]["Fn::Sub"].removeprefix("${CodePrefix}")
-                self.assertEqual(package, f"packages/{architecture}/{binary}.zip")
-                self.assertIn(package, self.files)
-            # CloudFormation's limit for one that comes from a bucket.
-            self.assertLess(len(self.files[file]), 1_000_000)
-            self.assertNotIn(b"arn:aws:", self.files[file], "it is for every partition")
-
-    def test_package_is_one_executable_file(self) -> None:
-        with zipfile.ZipFile(io.BytesIO(self.files["packages/arm64/spillway-drain.zip"])) as package:
-            (bootstrap,) = package.infolist()
-            self.assertEqual(bootstrap.filename, "bootstrap")
-            self.assertEqual(stat.filemode(bootstrap.external_attr >> 16), "-rwxr-xr-x")
-            self.assertEqual(package.read("bootstrap"), stand_in("arm64", "Drain"))
-
-    @unittest.skipUnless(all(TESTED.values()), "SPILLWAY_DRAIN and SPILLWAY_ANNOUNCE name no binaries")
-    def test_packages_are_the_tested_binaries(self) -> None:
-        for function, binary in (("Drain", "spillway-drain"), ("Announcer", "spillway-announce")):
-            with zipfile.ZipFile(io.BytesIO(self.files[f"packages/{HERE}/{binary}.zip"])) as package:
-                self.assertEqual(package.read("bootstrap"), Path(TESTED[function]).read_bytes())  # type: ignore[arg-type]
-
-    def test_bundle_has_the_files_of_the_pages(self) -> None:
-        for name in (
-            "deploy/rbac.yaml",
-            "events/doctor.json",
-            "tools/spillway",
-            "deploy/iam/enroller-policy.json",
-            "deploy/cloudformation/receipts.yaml",
-            "terraform/main.tf",
-            "docs/install.md",
-            "LICENSE",
-        ):
-            self.assertEqual(self.files[name], (ROOT / name).read_bytes(), name)
-
-    def test_bundle_has_no_sources_or_tests(self) -> None:
-        ends, parts = (".rs", ".pyc", "Cargo.toml"), ("tests/", "release_bundle")
-        self.assertEqual([name for name in self.files if name.endswith(ends) or any(part in name for part in parts)], [])
-
-    def test_samconfig_needs_no_build_for_either_architecture(self) -> None:
-        ours = tomllib.loads((ROOT / "samconfig.toml").read_text())
-        theirs = tomllib.loads(self.files["samconfig.toml"].decode())
-        self.assertEqual(theirs["default"], ours["default"])
-        other = theirs["x86_64"]["deploy"]["parameters"]
-        self.assertEqual(other, {**ours["default"]["deploy"]["parameters"], "template_file": "template-x86_64.yaml"})
-
-
-class ItsBytes(unittest.TestCase):
     def test_bundle_is_the_same_in_any_folder_at_any_time(self) -> None:
-        folder = folder_of(self)
-        built = binaries(folder / "built")
+        folder = self.elsewhere()
+        built = self.binaries(folder / "built")
         for path in folder.rglob("*"):
             os.utime(path, (1, 1))
         with patch("time.time", return_value=2_000_000_000):
             other = bundle.pack(ROOT, built, VERSION, CHANGES, folder / "elsewhere")
-        self.assertEqual(the_bundle().read_bytes(), other.read_bytes())
+        self.assertEqual(self.archive.read_bytes(), other.read_bytes())
+
+    def test_missing_or_foreign_binary_is_refused(self) -> None:
+        x86_64 = bootstrap("x86_64", "Drain")
+        for words, spoil in (
+            ("no binaries for arm64: a release needs arm64", lambda built: built.pop("arm64")),
+            ("there is no binary for x86_64", lambda built: (built["x86_64"] / "Announcer/bootstrap").unlink()),
+            ("it is for x86_64; arm64 was", lambda built: (built["arm64"] / "Drain/bootstrap").write_bytes(x86_64)),
+        ):
+            folder = self.elsewhere()
+            spoil(built := self.binaries(folder / "built"))
+            with self.assertRaisesRegex(ReleaseError, words):
+                bundle.pack(ROOT, built, VERSION, CHANGES, folder / "dist")
+            self.assertFalse((folder / "dist").exists(), "nothing was written")
+
+    def test_bundle_with_its_sum_is_unpacked(self) -> None:
+        folder = self.elsewhere()
+        archive = Path(shutil.copy(self.archive, folder))
+        for words, spoil in (
+            (None, lambda: sums.write(folder)),
+            ("SHA-256 is .* download it again", lambda: archive.write_bytes(archive.read_bytes()[:-1])),
+            ("SHA256SUMS: it is missing", lambda: (folder / sums.NAME).unlink()),
+        ):
+            spoil()
+            if words is None:
+                bundle.unpack(archive, HERE, folder / HERE)
+                self.assertEqual((folder / HERE / "Drain/bootstrap").read_bytes(), bootstrap(HERE, "Drain"))
+                self.assertTrue(os.access(folder / HERE / "Drain/bootstrap", os.X_OK))
+            else:
+                with self.assertRaisesRegex(ReleaseError, words):
+                    bundle.unpack(archive, HERE, folder / "out")
+                self.assertFalse((folder / "out").exists(), "nothing was written")
+
+    def test_sam_uploads_each_packages_very_bytes(self) -> None:
+        server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+        logging.getLogger("werkzeug").setLevel(logging.WARNING)
+        server.start()
+        self.addCleanup(server.stop)
+        endpoint = "http://{}:{}".format(*server.get_host_and_port())
+        # No other program is there: no Cargo above all.
+        home = str(self.elsewhere())
+        environment = {**CREDENTIALS, "AWS_ENDPOINT_URL": endpoint, "HOME": home, "PATH": home}
+
+        def sam(*arguments: str) -> str:
+            command = [Path(sys.executable).with_name("sam"), *arguments]
+            options = {"cwd": self.unpacked, "env": environment | {"SAM_CLI_TELEMETRY": "0"}, "timeout": 300}
+            done = subprocess.run(command, capture_output=True, text=True, **options)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            return done.stdout
+
+        with patch.dict(os.environ, CREDENTIALS):
+            s3 = boto3.client("s3", endpoint_url=endpoint)
+        s3.create_bucket(Bucket="strangers")
+        for section, architecture in (("default", "arm64"), ("x86_64", "x86_64")):
+            self.assertIn("is a valid SAM Template", sam("validate", "--config-env", section))
+            packaged = yaml_parse(sam("package", "--s3-bucket", "strangers", "--config-env", section))
+            for function, binary in BINARIES.items():
+                place = packaged["Resources"][function]["Properties"]["CodeUri"]
+                theirs = s3.get_object(Bucket="strangers", Key=place.removeprefix("s3://strangers/"))["Body"].read()
+                ours = (self.unpacked / f"packages/{architecture}/{binary}.zip").read_bytes()
+                self.assertEqual(theirs, ours, function)
+
+    def test_zipapp_runs_alone_and_reads_its_own_files(self) -> None:
+        alone = Path(shutil.copy(self.unpacked / "tools/spillway.pyz", self.elsewhere()))
+        # The oldest Python, if it is here.
+        oldest = sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python"))[-1:]
+        for arguments, words in (
+            (["from-nth", "-"], "sam deploy"),
+            (["--version"], "spillway "),
+            (["doctor", "--explain", "PodsLost"], "PodDisruptionBudget"),
+            (["enroll", "--help"], "flow-control.yaml"),
+        ):
+            for python in (sys.executable, *oldest):
+                command = [python, alone, *arguments]
+                done = subprocess.run(command, cwd=alone.parent, input="{}", capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(words, done.stdout)
+        self.assertEqual(list(alone.parent.iterdir()), [alone], "nothing is left behind")
 
 
-class WhatIsRefused(unittest.TestCase):
-    def setUp(self) -> None:
-        self.folder = folder_of(self)
-        self.built = binaries(self.folder / "built")
-
-    def refused(self, words: str) -> None:
-        with self.assertRaisesRegex(ReleaseError, words):
-            bundle.pack(ROOT, self.built, VERSION, CHANGES, self.folder / "dist")
-        self.assertFalse((self.folder / "dist").exists(), "nothing was written")
-
-    def test_missing_architecture_is_refused(self) -> None:
-        del self.built["arm64"]
-        self.refused("no binaries for arm64: a release needs arm64 and x86_64")
-
-    def test_missing_function_is_refused(self) -> None:
-        (self.built["x86_64"] / "Announcer/bootstrap").unlink()
-        self.refused("Announcer/bootstrap: there is no binary for x86_64")
-
-    def test_a_binary_of_another_architecture(self) -> None:
-        (self.built["arm64"] / "Drain/bootstrap").write_bytes(stand_in("x86_64", "Drain"))
-        self.refused("arm64/Drain/bootstrap: it is for x86_64; arm64 was asked for")
-
-
-class TakenApart(unittest.TestCase):
-    def setUp(self) -> None:
-        self.folder = folder_of(self)
-        shutil.copytree(the_bundle().parents[1], self.folder, dirs_exist_ok=True)
-        (self.archive,) = (self.folder / "dist").glob("*.tar.gz")
-        sums.write(self.archive.parent)
-
-    def refused(self, words: str) -> None:
-        with self.assertRaisesRegex(ReleaseError, words):
-            bundle.unpack(self.archive, HERE, self.folder / "out")
-        self.assertFalse((self.folder / "out").exists(), "nothing was written")
-
-    def test_the_binaries_come_out_as_they_went_in(self) -> None:
-        for architecture in ARCHITECTURES:
-            bundle.unpack(self.archive, architecture, self.folder / architecture)
-            for function in TESTED:
-                taken = self.folder / architecture / function / "bootstrap"
-                self.assertEqual(
-                    taken.read_bytes(), (self.folder / "built" / architecture / function / "bootstrap").read_bytes()
-                )
-                self.assertTrue(os.access(taken, os.X_OK))
-
-    def test_bundle_with_another_sum_is_not_unpacked(self) -> None:
-        contents = bytearray(self.archive.read_bytes())
-        contents[len(contents) // 2] ^= 1
-        self.archive.write_bytes(contents)
-        self.refused(f"{self.archive.name}: its SHA-256 is .* SHA256SUMS has .* download it again")
-
-    def test_a_bundle_without_sums(self) -> None:
-        (self.archive.parent / sums.NAME).unlink()
-        self.refused("SHA256SUMS: it is missing")
+if __name__ == "__main__":
+    unittest.main()
