@@ -31,12 +31,12 @@ pub(crate) struct LifecycleAction<'a> {
     hook: &'a Hook,
     instance: &'a InstanceId,
     timeouts: OnceCell<HookTimeouts>,
-    progress: watch::Sender<ActionState>,
+    progress: watch::Sender<ActionProgress>,
 }
 
 /// State of an action in this invocation.
 #[derive(Debug, Default)]
-struct ActionState {
+struct ActionProgress {
     state: ActionState,
     /// Times of the heartbeats that held the action.
     heartbeats: Vec<Instant>,
@@ -73,7 +73,7 @@ impl<'a> LifecycleAction<'a> {
             hook,
             instance,
             timeouts: OnceCell::new(),
-            progress: watch::Sender::new(ActionState { is_kept, ..ActionState::default() }),
+            progress: watch::Sender::new(ActionProgress { is_kept, ..ActionProgress::default() }),
         }
     }
 
@@ -198,11 +198,11 @@ impl<'a> LifecycleAction<'a> {
         state
     }
 
-    fn update(&self, change: impl FnOnce(&mut ActionState)) {
+    fn update(&self, change: impl FnOnce(&mut ActionProgress)) {
         self.progress.send_modify(change);
     }
 
-    async fn wait_for(&self, is_reached: impl FnMut(&ActionState) -> bool) {
+    async fn wait_for(&self, is_reached: impl FnMut(&ActionProgress) -> bool) {
         let _ = self.progress.subscribe().wait_for(is_reached).await;
     }
 }
