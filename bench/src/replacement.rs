@@ -65,7 +65,9 @@ async fn interrupt(world: &World, drain: &Path, replace: &str) -> Result<(Option
     };
     let old = world.add_node(options.clone()).await?;
     let shape = PodShape::default().with(json!({"spec": {"nodeSelector": {"group": name}}}));
-    pods::run_deployment(&client, NAMESPACE, &name, PODS, &shape).await?;
+    // Without the scheduling gate of `run_deployment`, which holds the pods that replace the evicted ones.
+    pods::create(&client, &pods::deployment(NAMESPACE, &name, PODS, &shape)).await?;
+    pods::until_running_of(&client, NAMESPACE, &name, PODS as usize).await?;
     let env = one(("SPILLWAY_REPLACE", replace));
     let binary = drain.to_owned();
     let function = LambdaOptions { binary, function_name: name.clone(), env, ..LambdaOptions::default() };
@@ -96,7 +98,7 @@ async fn interrupt(world: &World, drain: &Path, replace: &str) -> Result<(Option
             }
             None => world.add_node(options.clone()).await?,
         };
-        pods::until_running_on(&client, &new.name, usize::try_from(PODS).unwrap_or(usize::MAX)).await?;
+        pods::until_running_on(&client, &new.name, PODS as usize).await?;
         let requested = requested.map(|(after, _)| after.as_secs_f64());
         Ok::<_, BedError>((requested, began.elapsed().as_secs_f64()))
     };
