@@ -1,4 +1,4 @@
-//! The checked clusters: the requested one, those of the settings, or all of EKS.
+//! Clusters to check: the requested cluster, the clusters of the settings, or all EKS clusters of the Region.
 
 use spillway_core::cluster::ClusterName;
 use spillway_drainer::Context;
@@ -62,7 +62,7 @@ fn unknown(error: &str) -> Finding {
     Finding::new(FindingId::ClustersUnknown, Severity::Unknown, LIST, what, REVERT_DRIFT)
 }
 
-/// Finds clusters that the setting does not name. Not a warning: they may be left out on purpose.
+/// Returns a finding for clusters that `Clusters` does not name. Severity Info, because they may be left out on purpose.
 fn not_named(there: &[ClusterName], chosen: &[ClusterName], stack: &str, region: &str) -> Option<Finding> {
     let left: Vec<_> = there.iter().filter(|cluster| !chosen.contains(cluster)).cloned().collect();
     let what = format!("the parameter Clusters does not name {}: notices of their nodes are ignored", names(&left));

@@ -10,9 +10,9 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::Concurrency;
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
-/// Default of Lambda's quota L-B99A9384 in accounts that are not new, and least value of a request.
+/// Default of Lambda's quota L-B99A9384 in accounts that are not new. Also the minimum value of a quota request.
 const USUAL: usize = 1000;
-/// Fewest free executions. Below, a few blocked hooks leave none for a spot notice. A new account has 10.
+/// Minimum number of concurrent executions. With fewer, a few blocked hooks leave none for a spot notice. A new account has 10.
 const LEAST: usize = 50;
 
 pub(crate) async fn limit(itself: &Itself, end: Instant) -> Result<u64, CallError> {
@@ -44,7 +44,7 @@ fn unknown(error: &CallError) -> Check {
     Check::made(ID, "the concurrency limit is unknown", vec![finding])
 }
 
-/// Finding of an account in which blocked hooks can use up all executions.
+/// Finding for an account in which blocked hooks can use up all concurrent executions.
 fn too_few_for_hooks(limit: usize, nodes: usize) -> Finding {
     let what = format!(
         "are too few: Lambda's quota L-B99A9384 leaves {limit}, fewer than {LEAST}. Each drain for a lifecycle hook takes one until \

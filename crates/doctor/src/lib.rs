@@ -1,4 +1,4 @@
-//! The self-test, publicly the doctor: checks in advance that the next notice would be handled. Read-only.
+//! Self-test, called doctor in the documentation: checks in advance that the next notice would be handled. Read-only.
 
 mod account;
 mod catalogue;
@@ -26,17 +26,17 @@ use report::Check;
 pub use report::SelfTestReport;
 pub use request::{SelfTestRequest, request};
 
-/// Clusters checked at once. Checks mostly wait, and each cluster may have a page of pods in memory.
+/// Maximum number of clusters that are checked at once. Each of them may have a page of pods in memory.
 const CLUSTERS_AT_ONCE: usize = 4;
 
-/// Retry period of one request. Shorter than that of a drain, because a user waits for the report.
+/// Retry period of one request. Shorter than in a drain, because a user waits for the report.
 const RETRY_PERIOD: Duration = Duration::from_secs(10);
 
 fn retry_end(end: Instant) -> Instant {
     end.min(Instant::now() + RETRY_PERIOD)
 }
 
-/// Makes all checks, logs the report and returns it. A check that cannot be made is part of the report.
+/// Makes all checks, logs the report and returns it. The report also names checks that could not be made.
 pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let span = tracing::error_span!("self-test", request.id = invocation.request_id);
     look(context, request, invocation).instrument(span).await
@@ -45,7 +45,7 @@ pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &
 async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let end = invocation.drains_until();
     let checks = match context.settings.wrong {
-        // Other checks would use wrong settings.
+        // The other checks need valid settings.
         Some(_) => vec![account::variables::look(&context.settings)],
         None => checks(context, request, invocation, end).await,
     };
@@ -60,7 +60,7 @@ async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocat
     report
 }
 
-/// Caches the names of the clusters, for notices whose instance EC2 does not describe.
+/// Caches the names of the clusters: if EC2 does not describe a notice's instance, the drain searches these clusters.
 async fn remember_names(context: &Context, request: &SelfTestRequest, clusters: &[ClusterName]) {
     let others = if request.cluster.is_some() { OtherNames::Keep } else { OtherNames::Drop };
     if let Err(error) = context.access.clusters.remember_names(clusters, others).await {

@@ -1,4 +1,4 @@
-//! The report as CloudWatch metrics.
+//! Writes the report as CloudWatch metrics.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -7,7 +7,7 @@ use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 use crate::report::{CheckStatus, SelfTestReport, Severity};
 use crate::request::SelfTestRequest;
 
-/// Log line that `CloudWatch` reads as metrics. A self-test of one cluster has none, because it must not end alarms.
+/// Log line that `CloudWatch` reads as metrics. `None` for a self-test of one cluster, which must not end alarms about others.
 pub(crate) fn line(report: &SelfTestReport, request: &SelfTestRequest, stack: &str, now: Timestamp) -> Option<String> {
     if request.cluster.is_some() {
         return None;
@@ -16,8 +16,8 @@ pub(crate) fn line(report: &SelfTestReport, request: &SelfTestRequest, stack: &s
     Some(emf::line(stack, &metrics, &Breakdown::default(), now))
 }
 
-/// Metrics of docs/metrics.md. An incomplete report has no number of failures, so that `FindingsAlarm` keeps its state, and
-/// does not count as a self-test, so that `SelfTestAlarm` goes off.
+/// Metrics of docs/metrics.md. For an incomplete report, `Findings` is left out, so that `FindingsAlarm` keeps its state.
+/// `SelfTests` is 0, so that `SelfTestAlarm` goes off.
 fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
     let is_known = report.status != CheckStatus::Unknown;
     let findings = is_known.then(|| report.count(Severity::Fail));

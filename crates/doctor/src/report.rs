@@ -1,4 +1,4 @@
-//! The report: checks with their findings. Pure. Their ids are stable, for alarms, scripts and tests.
+//! Report of a self-test: checks with their findings. Pure. Ids are stable, because alarms, scripts and tests use them.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -18,10 +18,10 @@ const VERSION: u32 = 2;
 
 const FINDINGS_OF_A_CHECK: usize = 30;
 const NODES_OF_A_FINDING: usize = 20;
-/// Longest check in a log line. The rest is for the message and the other fields of the report.
+/// Maximum size of one check in a log line. The other 8 KiB are for the message and the other fields of the report.
 const MOST_BYTES_OF_A_PART: usize = LONGEST_LINE - 8 * 1024;
 
-/// Remedy for a stack that differs from its template. A deployment of the same template changes nothing.
+/// Remedy for a stack that was changed by hand. Deploying the same template again would not revert the change.
 pub(crate) const REVERT_DRIFT: &str =
     "revert the manual change by a drift-aware change set (docs/troubleshooting.md, what was changed by hand)";
 
@@ -31,7 +31,7 @@ pub(crate) const REVERT_DRIFT: &str =
 pub struct SelfTestReport {
     #[serde(rename = "self_test")]
     version: u32,
-    /// Version of the writing function.
+    /// Version of the function that wrote the report.
     #[serde(rename = "version")]
     release: &'static str,
     /// Lambda's request id.
@@ -42,13 +42,13 @@ pub struct SelfTestReport {
     took_ms: i64,
     /// Status of the worst check.
     pub(super) status: CheckStatus,
-    /// Report in a sentence.
+    /// Result of all checks in one sentence.
     pub(super) summary: String,
-    /// Last field, because CloudWatch Logs Insights reads the first 200 fields of a line.
+    /// Checks with their findings. Last field, because CloudWatch Logs Insights reads only the first 200 fields of a line.
     pub(super) checks: Vec<Check>,
 }
 
-/// Check of one thing.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Check {
@@ -59,7 +59,7 @@ pub(crate) struct Check {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cluster: Option<String>,
     pub(crate) status: CheckStatus,
-    /// Result in a sentence, or the reason of a skipped check.
+    /// Result in one sentence, or the reason why the check was skipped.
     pub(crate) what: String,
     /// Findings, worst first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -67,12 +67,12 @@ pub(crate) struct Check {
     /// First fifty nodes that could not be drained in two minutes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) nodes: Vec<HeldUpNode>,
-    /// Number of findings left out.
+    /// Number of findings that the report leaves out.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) findings_cut: usize,
 }
 
-/// Fault, or information.
+/// Fault, or a fact without a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Finding {
@@ -82,7 +82,7 @@ pub(crate) struct Finding {
     pub(crate) severity: Severity,
     /// Object of the finding: `PodDisruptionBudget shop/web`, `rule spillway-Spot`.
     pub(crate) object: String,
-    /// Fault and effect.
+    /// Fault and its effect.
     pub(crate) what: String,
     /// Remedy.
     pub(crate) to_do: String,
@@ -102,7 +102,7 @@ pub(crate) struct Finding {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HeldUpNode {
     pub(crate) node: String,
-    /// Objects of the findings that hold the node up.
+    /// Objects of the findings that prevent the node's drain.
     pub(crate) because: Vec<String>,
 }
 
@@ -114,11 +114,11 @@ pub(crate) struct HeldUpNode {
 pub(crate) enum CheckStatus {
     /// Without a fault.
     Ok,
-    /// Check that the settings do not need, or after a failed check.
+    /// Skipped, because the settings do not need the check or an earlier check failed.
     Skipped,
     /// Drains work, but not as well as possible.
     Warn,
-    /// Missing or incomplete.
+    /// Incomplete, or not made at all.
     Unknown,
     /// A drain would fail, or pods would be lost.
     Fail,
@@ -169,7 +169,7 @@ impl Finding {
         Self { nodes: nodes.take(NODES_OF_A_FINDING).map(|node| node.to_string()).collect(), nodes_count, ..self }
     }
 
-    /// Adds a command, unless it has control characters, which a terminal would not show.
+    /// Adds a command. A command with control characters is dropped, because a terminal would not show them.
     pub(crate) fn with_command(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()).filter(|command| !command.chars().any(char::is_control)), ..self }
     }
@@ -186,7 +186,7 @@ pub(crate) fn quoted(value: impl fmt::Display) -> String {
 }
 
 impl Check {
-    /// Check with its findings. The worst finding decides the status.
+    /// Creates a check with its findings. The worst finding decides the status.
     pub(crate) fn made(id: CheckId, what: impl fmt::Display, mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(|finding| Reverse(finding.severity));
         let status = match findings.first().map(|finding| finding.severity) {
@@ -235,7 +235,7 @@ impl Check {
     }
 }
 
-/// Returns the last part, or a new one if `more` does not fit.
+/// Returns the last part. If `more` does not fit, adds a new part and returns that.
 fn last_with_room_for<'a>(parts: &'a mut Vec<Check>, more: &impl Serialize) -> &'a mut Check {
     let last = parts.last().expect("at least one part");
     if json_bytes(last) + json_bytes(more) > MOST_BYTES_OF_A_PART {

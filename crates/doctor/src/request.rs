@@ -1,4 +1,4 @@
-//! Events that start a self-test. Pure. Read leniently, because people write them and the doctor changes nothing.
+//! Events that start a self-test. Pure. Parsing is lenient, because people write these events and a self-test changes nothing.
 
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
@@ -18,7 +18,7 @@ pub fn request(event: &Value) -> Option<SelfTestRequest> {
             let cluster = event.pointer("/detail/cluster").and_then(Value::as_str).filter(|name| !name.is_empty());
             Some(SelfTestRequest { cluster: cluster.map(ClusterName::new), ends_deployment: false })
         }
-        // The rule matches events of this stack only.
+        // The EventBridge rule passes on only events of this stack.
         ("aws.cloudformation", "CloudFormation Stack Status Change") => {
             let status = event.pointer("/detail/status-details/status").and_then(Value::as_str)?;
             let is_over = matches!(status, "CREATE_COMPLETE" | "UPDATE_COMPLETE" | "UPDATE_ROLLBACK_COMPLETE");

@@ -1,44 +1,44 @@
-//! Limits of a template. A mistake in a template must not exhaust memory, stack or time of the process.
+//! Limits of a template, so that a mistake in a template cannot exhaust the memory, stack or time of the process.
 //!
-//! All work is charged in bytes to the [`Budget`](crate::budget::Budget) of the rendering: text that is read, values
-//! that are made and kept, and at a higher rate functions that cost more than their bytes.
+//! Each rendering has a [`Budget`](crate::budget::Budget) in bytes. Reading, making and keeping a value costs its size. A
+//! function that takes more time than its bytes suggest costs a multiple of them.
 
 use serde_json::Value;
 
-/// Text of a template. The tree is at worst a hundred times as large.
+/// Maximum size of a template's text. The parsed tree is at worst a hundred times as large.
 pub(crate) const SOURCE: usize = 64 << 10;
-/// Blocks, parentheses and template calls within each other. One level takes some kilobytes of a 2 MiB stack.
+/// Maximum nesting of blocks, parentheses and template calls. One level takes some kilobytes of a 2 MiB stack.
 pub(crate) const DEPTH: usize = 100;
-/// A rendered message, and each value in between. Chats accept some 40 KB.
+/// Maximum size of a rendered message, and of each value computed on the way. Chats accept some 40 KB.
 pub(crate) const SIZE: usize = 1 << 20;
-/// Largest sum of bytes that one rendering reads and makes. Bounds its time and the size of all variables.
+/// Maximum number of bytes that one rendering reads and makes. Limits the time, and the size of all variables.
 pub(crate) const WORK: usize = 16 << 20;
-/// Cost of a step in bytes: a named value, a field, a pipeline, or a directive of `printf`.
+/// Cost in bytes of one step: a named value, a field, a pipeline, or a directive of `printf`.
 pub(crate) const STEP: usize = 16;
-/// Text of a regular expression. Parsed, it takes a hundred times as much.
+/// Maximum size of a regular expression's text. The parsed expression takes a hundred times as much.
 pub(crate) const EXPRESSION: usize = 4 << 10;
-/// Longest compiled regular expression and longest searched text, in bytes. The work is their product.
+/// Maximum size of a compiled regular expression, and of a searched text. The work of a search is their product.
 pub(crate) const SEARCH: usize = 32 << 10;
-/// Product of expression and text, in bytes squared, that costs one byte.
+/// Work of a search that costs one byte. The work is the size of the expression times the size of the text.
 pub(crate) const SEARCHED: usize = 128;
-/// Cost in bytes of one byte of a time layout. One byte may become the name of a month.
+/// Cost in bytes of each byte of a time layout, because one byte may become the name of a month.
 pub(crate) const LAYOUT: usize = 16;
-/// Cost in bytes of a look-up of a time zone, which reads a file.
+/// Cost in bytes of finding a time zone, which reads a file.
 pub(crate) const ZONE: usize = 4 << 10;
-/// Cost in bytes of a value, besides its text.
+/// Cost in bytes of any value, in addition to its text.
 pub(crate) const VALUE: usize = 32;
 
-/// Refuses a value above the limit before it is made.
+/// Fails for a size above [`SIZE`]. Called before a value of this size is made.
 pub(crate) fn room(bytes: usize) -> Result<(), String> {
     if bytes > SIZE { Err(too_large()) } else { Ok(()) }
 }
 
-/// Error message for a value above the limit.
+/// Error message for a value above [`SIZE`].
 pub(crate) fn too_large() -> String {
     format!("this makes more than {SIZE} bytes")
 }
 
-/// Approximate size of a value in bytes. Refuses a value with too many levels for a recursive walk.
+/// Approximate size of a value in bytes. Fails if the value has more than [`DEPTH`] levels.
 pub(crate) fn weigh(value: &Value) -> Result<usize, String> {
     weigh_at(value, 0)
 }

@@ -1,4 +1,4 @@
-//! Remaining budget of a rendering.
+//! Budget of one rendering.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::bounds;
 
-/// Work and depth of one rendering.
+/// Remaining work of one rendering in bytes, and the current depth of blocks and templates.
 #[derive(Debug)]
 pub(crate) struct Budget {
     work: Cell<usize>,
@@ -18,21 +18,21 @@ impl Budget {
         Self { work: Cell::new(bounds::WORK), depth: Cell::new(0) }
     }
 
-    /// Charges work in bytes, before it is done.
+    /// Subtracts work in bytes from the budget, before the work is done. Fails if the budget has less left.
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), String> {
         let left = self.work.get().checked_sub(bytes);
         self.work.set(left.ok_or("this template takes too much work, and was stopped here")?);
         Ok(())
     }
 
-    /// Charges a value that is read or made, and returns its approximate size.
+    /// Subtracts the approximate size of a value that is read or made, and returns the size.
     pub(crate) fn charge_value(&self, value: &Value) -> Result<usize, String> {
         let weight = bounds::weigh(value)?;
         self.charge(weight)?;
         Ok(weight)
     }
 
-    /// Enters a block, a pipeline or a template.
+    /// Enters a block, a pipeline or a template. Fails above the maximum depth.
     pub(crate) fn deeper(&self) -> Result<(), String> {
         self.depth.set(self.depth.get() + 1);
         if self.depth.get() > bounds::DEPTH {
@@ -41,7 +41,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Leaves what [`Budget::deeper`] entered.
+    /// Leaves the block, pipeline or template that [`Budget::deeper`] entered.
     pub(crate) fn shallower(&self) {
         self.depth.set(self.depth.get() - 1);
     }

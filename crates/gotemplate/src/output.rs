@@ -2,12 +2,11 @@
 
 use crate::bounds;
 
-/// Output text, refused as soon as it exceeds the limit of a value.
+/// Output text. Appending fails as soon as the text would exceed the maximum size of a value.
 #[derive(Debug, Default)]
 pub(crate) struct Output(String);
 
 impl Output {
-    /// Appends a text.
     pub(crate) fn push(&mut self, text: &str) -> Result<(), String> {
         bounds::room(self.0.len().saturating_add(text.len()))?;
         self.0.push_str(text);
@@ -21,12 +20,10 @@ impl Output {
         Ok(())
     }
 
-    /// Length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The whole text.
     pub(crate) fn into_text(self) -> String {
         self.0
     }

@@ -12,9 +12,9 @@ use crate::retry_end;
 
 const LIST: &str = "events:ListRules";
 const TARGETS: &str = "events:ListTargetsByRule";
-/// Limit of pages with 100 rules each. A bus has 300 rules by default.
+/// Maximum number of pages to read, with 100 rules each. By default, a bus has at most 300 rules.
 const MOST_PAGES: usize = 20;
-/// Concurrent calls. `EventBridge` accepts some tens of calls a second from an account.
+/// Maximum number of concurrent calls. `EventBridge` accepts some tens of calls a second from an account.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Rule {
     }
 }
 
-/// Returns all rules that match notices, of any owner. Retries until `end`.
+/// Returns all rules that match a notice, except the rules of AWS services. Retries failed calls until `end`.
 pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, CallError> {
     let mut listed = Vec::new();
     let mut token = None;
@@ -71,7 +71,7 @@ pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, Ca
     with_targets.buffered(AT_ONCE).try_collect().await
 }
 
-/// Returns the rule without its targets, if it matches a notice. Rules that AWS manages do not drain nodes.
+/// Returns the rule, still without its targets. `None` if no notice matches, or if an AWS service manages the rule.
 fn matching(rule: ListedRule) -> Option<Rule> {
     let pattern = rule.event_pattern.as_deref().and_then(Pattern::parse)?;
     let state = if rule.state == Some(RuleState::Disabled) { State::Disabled } else { State::Enabled };
@@ -80,7 +80,7 @@ fn matching(rule: ListedRule) -> Option<Rule> {
     (rule.managed_by.is_none() && is_matching).then_some(found)
 }
 
-/// Lists the targets of a rule: at most five, on one page.
+/// Lists the targets of a rule. A rule has at most five targets, which fit on one page.
 async fn targets(client: &Client, rule: &str) -> Result<Vec<RuleTarget>, CallError> {
     let listed = client.list_targets_by_rule().rule(rule).send().await;
     let listed = listed.map_err(|error| CallError::new(TARGETS, error))?;

@@ -1,4 +1,5 @@
-//! Finds second drainers of the same nodes: other targets of the same notices, and notification targets of hooks. Pure.
+//! Finds other programs that may drain the same nodes: other targets of the notices' rules, and hooks' notification targets.
+//! Pure.
 //!
 //! Two drainers do not wait for each other, and the first to complete a hook ends the instance for both.
 
@@ -17,14 +18,14 @@ use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::Drainers;
 
-/// Services of targets that can act on a notice. Topics, logs and streams cannot.
+/// AWS services whose targets can act on a notice. Topics, logs and streams cannot act.
 const ACTING: [&str; 6] = ["sqs", "lambda", "states", "ecs", "batch", "ssm"];
-/// Target name in Karpenter's template and in its Terraform modules.
+/// Target id of Karpenter's interruption queue, in Karpenter's template and Terraform modules.
 const KARPENTERS_TARGET: &str = "KarpenterInterruptionQueueTarget";
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deployed<'a> {
-    /// ARN without a version.
+    /// ARN of Spillway's function, without a version.
     pub(super) function: &'a str,
     pub(super) region: &'a str,
     pub(super) settings: &'a Settings,
@@ -54,7 +55,7 @@ pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deplo
     Check::made(ID, what, findings)
 }
 
-/// Other targets of wanted notices that can act on them.
+/// Returns the other targets that receive wanted notices and can act on them.
 fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Received> {
     let mut others: BTreeMap<&str, Received> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state == State::Enabled) {
@@ -77,7 +78,7 @@ fn service(target: &RuleTarget) -> &str {
     target.arn.split(':').nth(2).unwrap_or_default()
 }
 
-/// Finding of Karpenter's nodes without an interruption queue, the only source of spot interruptions for Karpenter.
+/// Warns if the settings leave nodes to Karpenter, but no rule sends spot interruptions to a queue for Karpenter.
 fn queue_missing(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     let is_spot = |event: &&EventPattern| event.kind == Kind::Spot && decision::is_enabled(event.kind, settings);
     let spot = EVENT_PATTERNS.iter().find(is_spot)?;
@@ -95,7 +96,7 @@ fn queue_missing(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> O
     Some(Finding::new(FindingId::KarpenterQueueMissing, Severity::Warn, "Karpenter's nodes", what, to_do))
 }
 
-/// Finding of Karpenter's nodes that are replaced again and again: the new node may be of the same capacity.
+/// Warns if Karpenter's nodes are deleted at rebalance recommendations. Karpenter may launch the same capacity again and again.
 fn rebalance_loop(karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     let is_set =
         settings.karpenter == KarpenterNodes::NodeClaim && settings.policy(NoticeFamily::Rebalance) == Policy::Drain;
@@ -125,7 +126,7 @@ fn finding(target: &str, received: &Received, settings: &Settings, region: &str)
     Some(finding.with_command(format!("aws events disable-rule --name {} --region {region}", quoted(first))))
 }
 
-/// Finding of Karpenter's queue, if the settings do not leave Karpenter's nodes to Karpenter.
+/// Returns a finding if Karpenter has an interruption queue although Spillway deletes the NodeClaims of Karpenter's nodes.
 fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding> {
     let what = format!(
         "is Karpenter's interruption queue (rules {rules}), and the parameter Karpenter is nodeclaim: both delete the \
@@ -136,7 +137,7 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding>
         .then(|| Finding::new(FindingId::KarpenterQueue, Severity::Warn, target, what, to_do))
 }
 
-/// Finds hooks with a notification target, as older versions of NTH required.
+/// Returns a finding for each of Spillway's hooks with a notification target. Older versions of NTH required such targets.
 fn notifying_hooks<'a>(
     group: &'a Group,
     settings: &'a Settings,

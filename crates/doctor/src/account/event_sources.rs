@@ -1,4 +1,4 @@
-//! Checks the event source mappings of the function: the stack has none.
+//! Checks that no event source mapping invokes the function: the stack creates none.
 
 use spillway_drainer::aws::itself::{MAPPINGS, Mapping};
 use spillway_drainer::aws::{self, CallError, Itself};

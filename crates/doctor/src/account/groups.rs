@@ -1,4 +1,4 @@
-//! Lists the Auto Scaling groups with nodes in the clusters, with their hooks.
+//! Lists the Auto Scaling groups of the clusters, with their lifecycle hooks.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::retry_end;
 
 const LIST: &str = "autoscaling:DescribeAutoScalingGroups";
 const HOOKS: &str = "autoscaling:DescribeLifecycleHooks";
-/// Page size: Auto Scaling's maximum.
+/// Maximum number of groups on a page of Auto Scaling's answer.
 const ON_A_PAGE: i32 = 100;
-/// Suffix of the lifecycle states of kept instances, such as `Terminating:Retained`.
+/// Suffix of the lifecycle state of an instance that its group keeps, such as `Terminating:Retained`.
 const KEPT: &str = ":Retained";
-/// Concurrent calls for hooks. Other tools of the account call Auto Scaling, too.
+/// Maximum number of concurrent calls for hooks, low because other tools of the account call Auto Scaling, too.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Group {
     }
 }
 
-/// Returns the groups whose tags name one of the clusters. Retries until `end`.
+/// Returns the groups whose tags name one of the clusters, with their hooks. Retries failed calls until `end`.
 pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) -> Result<Vec<Group>, CallError> {
     let mut groups = Vec::new();
     let mut token = None;
@@ -82,7 +82,7 @@ pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) 
     with_hooks.buffered(AT_ONCE).try_collect().await
 }
 
-/// Returns the group without its hooks, if its tags name a cluster.
+/// Returns the group, still without its hooks. `None` if its tags name no cluster.
 fn group(described: AutoScalingGroup) -> Option<Group> {
     let keeps_abandoned = keeps_abandoned(&described);
     let state = group_state(&described, None);
@@ -96,7 +96,7 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
     Some(Group {
         name: described.auto_scaling_group_name?,
         cluster,
-        // Other managers have no Auto Scaling groups. Tags may be copied.
+        // Karpenter and other managers have no Auto Scaling groups. Their tags on a group are copies.
         managed_by: match managed_by(&tags) {
             ManagedBy::ManagedNodeGroup => ManagedBy::ManagedNodeGroup,
             _ => ManagedBy::SelfManaged,
@@ -109,7 +109,7 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
     })
 }
 
-/// Lists the hooks of a group: at most 50, on one page.
+/// Lists the hooks of a group. A group has at most 50 hooks, which fit on one page.
 async fn hooks(client: &Client, group: &str) -> Result<Vec<GroupHook>, CallError> {
     let described = client.describe_lifecycle_hooks().auto_scaling_group_name(group).send().await;
     let described = described.map_err(|error| CallError::new(HOOKS, error))?;

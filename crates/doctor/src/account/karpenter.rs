@@ -1,4 +1,4 @@
-//! Finds nodes of Karpenter in the account.
+//! Checks whether Karpenter has running instances in the account.
 
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::Filter;
@@ -6,9 +6,9 @@ use spillway_drainer::aws::{self, CallError};
 use tokio::time::Instant;
 
 const DESCRIBE: &str = "ec2:DescribeInstances";
-/// Tag of Karpenter's instances. EKS Auto Mode has another.
+/// Tag key on Karpenter's instances. Instances of EKS Auto Mode have another tag.
 const TAG: &str = "karpenter.k8s.aws/ec2nodeclass";
-/// Page size: EC2's minimum.
+/// Maximum number of instances to request: EC2's minimum, because one instance is enough.
 const FEW: i32 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -50,7 +50,7 @@ pub(super) async fn checks(
     checks.extend([about_rules(&rules, settings, invocation), event_sources]);
     if let Ok(rules) = &rules {
         let groups = groups.as_deref().unwrap_or_default();
-        // The check of the rights reports a missing right.
+        // An error counts as no nodes: the check of the rights reports a missing right.
         let karpenter = karpenter.unwrap_or(Karpenter::HasNone);
         checks.push(drainers::look(rules, groups, karpenter, Deployed { function, region, settings }));
     }

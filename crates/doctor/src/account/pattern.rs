@@ -1,6 +1,6 @@
-//! The event pattern of a rule, matched with notices. Pure.
+//! Event pattern of a rule, and its match with notices. Pure.
 //!
-//! Unknown matchers of `EventBridge` match: a superfluous finding is better than an undetected second drainer.
+//! An unknown matcher counts as a match: a superfluous finding is better than an undetected second drainer.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl Pattern {
     }
 }
 
-/// Matches a value with a part of a pattern. `None`: the example event has no such value.
+/// Returns `true` if a part of a pattern accepts the value at its place in the example event. `None` is a missing value.
 fn matches(pattern: &Value, value: Option<&Value>) -> bool {
     match pattern {
         Value::Object(fields) => fields.iter().all(|(key, field)| match (key.as_str(), field) {
@@ -34,7 +34,7 @@ fn matches(pattern: &Value, value: Option<&Value>) -> bool {
                 (_, Some(Value::String(prefix)), Some(Value::String(value))) => value.starts_with(prefix.as_str()),
                 _ => true,
             },
-            // Such as the name of a group.
+            // The example event lacks values that vary, such as the name of a group.
             (_, None) => true,
             (choice, Some(value)) => choice == value,
         }),

@@ -1,4 +1,4 @@
-//! The groups that are to replace instances at their notice, and what refuses it there. Pure.
+//! Checks the Auto Scaling groups that are to replace an instance at its notice, and finds the obstacles. Pure.
 
 use spillway_core::replacement::{TAG, is_tagged, obstacles};
 use spillway_settings::Settings;
@@ -9,7 +9,7 @@ use crate::report::{Check, Finding, Severity};
 
 const ID: CheckId = CheckId::Replacements;
 
-/// `None`: no notice replaces an instance.
+/// Returns `None` if the parameter `Replace` is off.
 pub(super) fn look(groups: &[Group], settings: &Settings) -> Option<Check> {
     if !settings.replace.is_on() {
         return None;

@@ -1,6 +1,6 @@
-//! Checks the rights of the function's role: a table of the calls of a drain, each made without effect.
+//! Checks the rights of the function's role by a table of a drain's calls. Each call is made without effect.
 //!
-//! Permissions boundaries, service control policies and roles of your own may lack rights of the template's policies. AWS
+//! Permissions boundaries, service control policies or a role of your own may deny calls that the template's policies allow. AWS
 //! checks the right before the object of a call. These answers therefore prove the right:
 //! * EC2 answers a dry run with `DryRunOperation`, Lambda with an empty answer.
 //! * Clusters, groups, hooks and schedules that do not exist are not found. Lifecycle actions need the ARN of a real group.
@@ -31,7 +31,7 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::AwsRights;
 const NOT_FOUND: &str = "ResourceNotFoundException";
-/// Code of query services for any wrong request.
+/// Error code of Auto Scaling, and of an entry of `PutEvents`, for an invalid request.
 const INVALID: &str = "ValidationError";
 /// Name of a cluster, group, hook or schedule that does not exist.
 const UNKNOWN: &str = "spillway-doctor-asks-for-nothing";
@@ -44,10 +44,10 @@ struct AwsRight<'a> {
     probe: Probe<'a>,
 }
 
-/// Call of an action, without effect. Fails if the answer does not show that the role has the right.
+/// Calls an action without effect. Fails unless the answer shows that the role has the right.
 type Probe<'a> = Box<dyn Fn() -> LocalBoxFuture<'a, Result<(), CallError>> + 'a>;
 
-/// Row of the table: action, effect without the right, the code that only a role with the right gets, and the call.
+/// Builds a row of the table. `code_if_allowed` is the error code that only a role with the right gets.
 fn right<'a, T, E, F>(
     action: &'static str,
     without_it: &'static str,
@@ -71,7 +71,7 @@ where
     AwsRight { action, without_it, probe: Box::new(probe) }
 }
 
-/// Tries each call of the table, those of lifecycle actions on that group.
+/// Tries each call of the table. Lifecycle actions are called for `group`, and left out without a group.
 pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &Invocation, end: Instant) -> Check {
     let mut rights = of_every_drain(context);
     if let Some(group) = group {
@@ -163,7 +163,7 @@ fn of_actions<'a>(context: &'a Context, group: &'a str) -> [AwsRight<'a>; 2] {
     ]
 }
 
-/// Rights on the stack's schedules. `CreateSchedule` and `iam:PassRole` are not tried: they would make a schedule.
+/// Rights on the stack's schedules. `CreateSchedule` and `iam:PassRole` are not tried, because the call would create a schedule.
 fn of_schedules<'a>(
     client: &'a aws_sdk_scheduler::Client,
     Schedules { group, role_arn, .. }: &'a Schedules,
@@ -191,8 +191,8 @@ fn of_schedules<'a>(
     ]
 }
 
-/// Rights that only a setting needs. Tags and targets of load balancers need a target group and are not tried. Nor is
-/// `TerminateInstanceInAutoScalingGroup`: AWS looks up the group by an instance, which the call would end.
+/// Rights that only some settings need. Calls that need a real object are not tried: tags and targets of a target group, and
+/// `TerminateInstanceInAutoScalingGroup`, which would end an instance.
 fn of_settings(context: &Context) -> Vec<AwsRight<'_>> {
     let Context { ec2, autoscaling, load_balancing, settings, .. } = context;
     let mut rights = Vec::new();
@@ -234,7 +234,7 @@ fn finding(without_it: &str, error: &CallError) -> Finding {
     let to_do =
         "run the doctor again; if the finding persists, check the way from the function's subnets to the AWS APIs";
     let what = format!("cannot be tried ({}). Without the right {without_it}", chain(error));
-    // As a rule, AWS checks the right before it answers with any other error.
+    // AWS usually checks the right first. A lasting error other than a denial is therefore only a warning.
     let severity = if error.is_transient() { Severity::Unknown } else { Severity::Warn };
     Finding::new(FindingId::AwsRightUnknown, severity, error.action, what, to_do)
 }

@@ -23,7 +23,7 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
                 matching.all(|rule| rule.state == State::Disabled).then(|| disabled(first, event, settings, region))
             }
         };
-        // One rule may match several kinds.
+        // A rule that matches several kinds gets one finding.
         findings.extend(finding.filter(|new| findings.iter().all(|known| known.object != new.object)));
     }
     let none_missing = findings.is_empty();
@@ -36,7 +36,7 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
     Check::made(ID, what, findings)
 }
 
-/// Finding of a setting without `spot`: `DrainOn=rebalance` replaces the default list.
+/// Warns if neither `DrainOn` nor `CordonOn` names `spot`. `DrainOn=rebalance`, for example, replaces the whole default list.
 fn spot_switched_off(settings: &Settings) -> Option<Finding> {
     let what = "do not name spot: interrupted spot instances are not drained";
     let to_do = "add spot to the parameter DrainOn, which is the whole list; no change is needed if another tool drains them or \

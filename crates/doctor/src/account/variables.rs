@@ -1,4 +1,4 @@
-//! Checks the variables with Spillway's prefix: known to this version, accepted value. Pure.
+//! Checks that this version knows each environment variable with Spillway's prefix, and accepts its value. Pure.
 
 use spillway_settings::Settings;
 

@@ -1,4 +1,4 @@
-//! Rehearses the cordon of a node, because admission webhooks and policies may refuse a change that RBAC allows.
+//! Cordons a node as a dry run, because admission webhooks and policies may refuse a change that RBAC allows.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt as _};
@@ -20,7 +20,7 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::Cordon;
 
-/// Most nodes to examine for one that is not cordoned.
+/// Maximum number of nodes to read until one is not cordoned.
 const TRIED: usize = 5;
 
 pub(super) async fn look(
@@ -47,7 +47,7 @@ pub(super) async fn look(
     Check::skipped(ID, "no node can be cordoned right now")
 }
 
-/// Rehearses the claim of one node. A node that has gone is not free.
+/// Claims one node as a dry run. Returns `NotFree` if the node no longer exists.
 async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &str) -> Result<Rehearsed, ApiError> {
     let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(Rehearsed::NotFree) };
     let claimant = Claimant {

@@ -20,18 +20,18 @@ use crate::retry_end;
 #[derive(Debug, Default)]
 pub(super) struct ClusterChecks {
     pub(super) checks: Vec<Check>,
-    /// Number of nodes that Spillway drains, if known.
+    /// Number of nodes that Spillway drains. 0 if the nodes are unknown.
     pub(super) nodes: usize,
 }
 
-/// Makes all checks of the cluster until `end`. Checks inside the cluster need a sign-in.
+/// Makes all checks of the cluster until `end`. If the sign-in fails, the checks inside the cluster are skipped.
 pub(super) async fn look(
     context: &Context,
     cluster: &ClusterName,
     invocation: &Invocation,
     end: Instant,
 ) -> ClusterChecks {
-    // The cached certificate authority may be old.
+    // The cached certificate authority may be out of date.
     context.access.clusters.forget(cluster);
     let made = match context.access.connect(cluster, retry_end(end)).await {
         Ok(connection) => {
@@ -58,7 +58,7 @@ pub(super) async fn look(
     ClusterChecks { checks: made.checks.into_iter().map(|check| check.of(cluster)).collect(), ..made }
 }
 
-/// Caches the endpoint of the cluster, for drains while EKS does not answer.
+/// Caches the cluster's endpoint in Parameter Store, for drains that begin while EKS does not answer.
 async fn remember(context: &Context, cluster: &ClusterName) {
     if let Err(error) = context.access.clusters.remember(cluster).await {
         tracing::warn!(

@@ -18,7 +18,7 @@ const LABEL: &str = "app.kubernetes.io/name=aws-node-termination-handler";
 
 pub(super) async fn look(client: &Client, end: Instant) -> Check {
     let pods = Api::<Pod>::all(client.clone());
-    // The API server answers from its cache.
+    // With `match_any`, the API server answers from its cache.
     let of_nth = ListParams::default().labels(LABEL).match_any();
     match until(retry_end(end), async || call(pods.list_metadata(&of_nth)).await, |_| ()).await {
         Ok(listed) => check(&listed.items),

@@ -88,7 +88,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
              the role (docs/install.md); or remove the cluster from the parameter Clusters",
             enroll.to_owned(),
         ),
-        // Kubernetes gives this right to all users.
+        // By default, Kubernetes gives this right to all users.
         _ if error.code() == Some(403) => (
             FindingId::NoBasicRights,
             format!("lets the function sign in, but not read its own name: {answer}"),

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use crate::budget::Budget;
 use crate::go;
 
-/// Null is an empty map in Go.
+/// Map for an argument that is null. In Go, a nil map is an empty map.
 static NO_ENTRIES: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 /// Arguments of a function, and the budget for its work.
 ///
-/// Indices start at 0 here, at 1 in errors. The caller has checked the number of arguments.
+/// Indices start at 0 in code, and at 1 in error messages. The caller has checked the number of arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arguments<'a> {
     values: &'a [Cow<'a, Value>],
@@ -25,7 +25,7 @@ impl<'a> Arguments<'a> {
         Self { values, budget }
     }
 
-    /// Charges work beyond the size of arguments and result.
+    /// Subtracts work from the budget, in addition to the size of arguments and result.
     pub(super) fn charge(&self, bytes: usize) -> Result<(), String> {
         self.budget.charge(bytes)
     }
@@ -46,7 +46,7 @@ impl<'a> Arguments<'a> {
         value.as_i64().ok_or_else(|| wrong(index, value, "a whole number"))
     }
 
-    /// A number that is not negative.
+    /// Returns a whole number. Fails for a negative number.
     pub(super) fn count(&self, index: usize) -> Result<usize, String> {
         let count = self.integer(index)?;
         usize::try_from(count).map_err(|_| format!("argument {} is {count}, less than 0", index + 1))
@@ -74,7 +74,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Any value; null for a missing argument.
+    /// Returns an argument of any type, or null for a missing argument.
     pub(super) fn value(&self, index: usize) -> &'a Value {
         self.values.get(index).map_or(&Value::Null, AsRef::as_ref)
     }
@@ -84,7 +84,7 @@ impl<'a> Arguments<'a> {
         matches!(self.values.get(index), Some(Cow::Borrowed(_)))
     }
 
-    /// The arguments from `index` on.
+    /// Returns the arguments from `index` on.
     pub(super) fn from(&self, index: usize) -> impl Iterator<Item = &'a Value> + use<'a> {
         self.values.iter().skip(index).map(AsRef::as_ref)
     }

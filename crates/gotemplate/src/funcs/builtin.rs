@@ -21,7 +21,7 @@ fn not(arguments: &Arguments<'_>) -> Value {
     Value::from(!go::is_true(arguments.value(0)))
 }
 
-/// Strings are counted in bytes.
+/// Returns the number of items or entries, or the number of bytes of a string.
 fn len(arguments: &Arguments<'_>) -> Result<Value, String> {
     match arguments.value(0) {
         Value::String(text) => Ok(Value::from(text.len())),
@@ -46,8 +46,8 @@ fn index(arguments: &Arguments<'_>) -> Result<Value, String> {
 fn at(value: Value, key: &Value, is_given: bool) -> Result<Value, String> {
     match (value, key) {
         (Value::Object(mut entries), Value::String(key)) => {
-            // A map of strings in Go's data is a map[string]string: a missing key is an empty string. Maps that a template
-            // makes are map[string]any.
+            // In the data, a map of strings is a map[string]string in Go: a missing key is an empty string. Maps that a template
+            // makes are map[string]any: a missing key is null.
             let only_strings = is_given && entries.values().all(Value::is_string);
             let missing = if only_strings { Value::from("") } else { Value::Null };
             Ok(entries.remove(key).unwrap_or(missing))
@@ -88,7 +88,7 @@ fn slice(arguments: &Arguments<'_>) -> Result<Value, String> {
     }
 }
 
-/// Adds a space between two arguments if neither is a string.
+/// Joins the arguments. Adds a space between two arguments if neither is a string.
 fn print(arguments: &Arguments<'_>) -> Value {
     let mut out = String::new();
     let mut after_string = true;

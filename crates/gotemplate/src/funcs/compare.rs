@@ -1,4 +1,4 @@
-//! `eq`, `ne`, `lt`, `le`, `gt`, `ge`: values of one kind only, as in Go.
+//! Comparisons `eq`, `ne`, `lt`, `le`, `gt`, `ge`. Both values must be of one kind, as in Go.
 
 use std::cmp::Ordering;
 

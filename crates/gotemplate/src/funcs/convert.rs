@@ -32,10 +32,10 @@ fn to_json(arguments: &Arguments<'_>, layout: Layout, escape: Escape) -> Result<
     Ok(Value::from(json::text(arguments.value(0), layout, escape)?))
 }
 
-/// Parses JSON; invalid JSON becomes null. Go reads every number as a fraction.
+/// Parses JSON. Invalid JSON becomes null. Each number becomes a fraction, as in Go.
 fn from_json(arguments: &Arguments<'_>) -> Result<Value, String> {
     let text = arguments.text(0)?;
-    // Upper bound of the number of values: each follows one of these characters, which strings rarely contain.
+    // Estimate of the number of values: each value but the first follows one of these characters.
     let values = text.bytes().filter(|byte| b",:[{".contains(byte)).count();
     bounds::room(values.saturating_mul(bounds::VALUE).saturating_add(text.len()))?;
     Ok(with_fractions(serde_json::from_str(text).unwrap_or(Value::Null)))
@@ -52,7 +52,7 @@ fn with_fractions(value: Value) -> Value {
     }
 }
 
-/// Number of a value. A number beyond 64 bits is an error; Go wraps around.
+/// Converts a value to a whole number. A number beyond 64 bits is an error; Go wraps around.
 pub(super) fn integer(value: &Value) -> Result<i64, String> {
     match value {
         Value::Bool(truth) => Ok(i64::from(*truth)),
@@ -84,7 +84,7 @@ fn whole_part(fraction: f64) -> Result<i64, String> {
     Err(BEYOND.to_owned())
 }
 
-/// `12`, `-0x1f`, `0b1`, `1_000`, and `12.00`.
+/// Parses `12`, `-0x1f`, `0b1`, `1_000` or `12.00`.
 fn integer_in(text: &str) -> Option<i64> {
     let whole = text.split_once('.').filter(|(_, zeros)| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0'));
     let text = whole.map_or(text, |(whole, _)| whole);
@@ -99,13 +99,13 @@ fn integer_in(text: &str) -> Option<i64> {
         Some(two) if two.starts_with('0') => (8, &digits[1..]),
         _ => (10, digits),
     };
-    // An underscore may follow 0x.
+    // An underscore may follow the prefix, as in `0x_1f`.
     let digits = without_underscores(if radix == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) })?;
     let number = i128::from_str_radix(&digits, radix).ok().filter(|_| !digits.starts_with(['+', '-']))?;
     i64::try_from(sign * number).ok()
 }
 
-/// The text without underscores, if each stands between two digits.
+/// Removes the underscores of a number. `None` if one of them is not between two digits.
 fn without_underscores(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('_') {
         return Some(text.into());

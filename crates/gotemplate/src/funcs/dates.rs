@@ -1,4 +1,4 @@
-//! Times by Go's layouts: `{{ .StartTime | date "15:04 MST" }}`. The local zone is UTC.
+//! Functions for times with Go's layouts: `{{ .StartTime | date "15:04 MST" }}`. The local zone is UTC.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -41,7 +41,7 @@ fn written(arguments: &Arguments<'_>, zone: &TimeZone) -> Result<Value, String> 
     Ok(Value::from(layout::format(&at(arguments, 1)?.with_time_zone(zone.clone()), layout)?))
 }
 
-/// `dateModify "-1h30m"`
+/// Adds a duration to a time: `dateModify "-1h30m"`.
 fn moved(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (by, time) = (arguments.text(0)?, at(arguments, 1)?);
     let duration = duration::parse(by).ok_or_else(|| format!("{} is no duration", go::shown(by)))?;

@@ -1,4 +1,4 @@
-//! Functions for maps. Keys and values are sorted by key; Go has no order.
+//! Functions for maps. Keys and values are sorted by key. In Go, their order is random.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn dict(arguments: &Arguments<'_>) -> Value {
     Value::Object(entries)
 }
 
-/// Value of a key; an empty string for a missing key.
+/// Returns the value of a key, or an empty string for a missing key.
 fn get(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (map, key) = (arguments.map(0)?, arguments.text(1)?);
     Ok(map.get(key).cloned().unwrap_or_else(|| Value::from("")))
@@ -73,7 +73,7 @@ fn kept(map: &Map<String, Value>, keeps: impl Fn(&str) -> bool) -> Value {
     kept.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>().into()
 }
 
-/// `dig "a" "b" "default" .map`: the value of b in the value of a.
+/// Returns the value of `b` in the value of `a` for `dig "a" "b" "default" .map`, or the default if a key is missing.
 fn dig(arguments: &Arguments<'_>) -> Result<Value, String> {
     let last = arguments.len() - 1;
     arguments.map(last)?;
@@ -88,7 +88,7 @@ fn dig(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(found.clone())
 }
 
-/// sprig's `split` makes a map of the parts: `_0`, `_1`, ….
+/// Splits a text into a map with the keys `_0`, `_1`, …, as sprig does.
 fn split(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (separator, text) = (arguments.text(0)?, arguments.text(1)?);
     let parts = lists::split(separator, text, bounds::entry("_0"))?.into_iter().enumerate();

@@ -19,7 +19,7 @@ pub(super) static FUNCTIONS: [Function; 7] = [
     exactly("b64dec", 1, base64_decode),
 ];
 
-/// Joins the arguments as `print` does, except null (`<no value>`), and escapes each character.
+/// Joins the arguments as `print` does, and escapes each character. Null becomes `<no value>`.
 fn escaped(arguments: &Arguments<'_>, escape: fn(&mut Output, char) -> Result<(), String>) -> Result<Value, String> {
     let mut out = Output::default();
     let mut after_text = true;
@@ -73,7 +73,7 @@ fn url_query(out: &mut Output, character: char) -> Result<(), String> {
     }
 }
 
-/// Quoted arguments without null, separated by spaces.
+/// Quotes each argument, and joins them with spaces. Null is left out.
 fn joined(arguments: &Arguments<'_>, quote: fn(&Value) -> String) -> Result<Value, String> {
     let mut out = Output::default();
     for value in arguments.from(0).filter(|value| !value.is_null()) {
@@ -85,7 +85,7 @@ fn joined(arguments: &Arguments<'_>, quote: fn(&Value) -> String) -> Result<Valu
     Ok(Value::from(out.into_text()))
 }
 
-/// Decodes base64. An error here is a text in sprig; bytes that are no UTF-8 are replaced.
+/// Decodes base64. Invalid base64 is an error; sprig returns the error as text. Bytes that are no UTF-8 are replaced.
 fn base64_decode(arguments: &Arguments<'_>) -> Result<Value, String> {
     let bytes = STANDARD.decode(arguments.text(0)?).map_err(|_| "this is not base64".to_owned())?;
     Ok(Value::from(String::from_utf8_lossy(&bytes)))

@@ -10,7 +10,7 @@ pub(super) struct Flags {
     pub(super) sharp: bool,
     pub(super) space: bool,
     pub(super) zero: bool,
-    /// `%#v`: Go syntax.
+    /// Flag `#` of the verb `v`: the value is written in Go syntax.
     pub(super) spelled: bool,
     pub(super) width: Option<usize>,
     pub(super) precision: Option<usize>,
@@ -27,13 +27,13 @@ impl Flags {
         }
     }
 
-    /// A negative width aligns to the left.
+    /// Sets the width. A negative width aligns to the left.
     pub(super) fn set_width(&mut self, width: i64) {
         self.left |= width < 0;
         self.width = usize::try_from(width.unsigned_abs()).ok();
     }
 
-    /// `%+v` adds field names and `%#v` is Go syntax: neither is a sign or a prefix.
+    /// Changes the meaning of flags for the verb `v`: `+` is no sign, and `#` means Go syntax instead of a prefix.
     pub(super) fn for_verb(mut self, verb: char) -> Self {
         if verb == 'v' {
             self.spelled = std::mem::take(&mut self.sharp);
@@ -46,7 +46,7 @@ impl Flags {
         Self { zero: false, ..self.clone() }
     }
 
-    /// Zeros pad on the left only.
+    /// Returns `true` if zeros pad the value on the left. A value that is aligned to the left is padded with spaces.
     pub(super) fn pads_with_zeros(&self) -> bool {
         self.zero && !self.left
     }

@@ -53,7 +53,7 @@ fn split_list(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(split(separator, text, 0)?.into_iter().map(Value::from).collect())
 }
 
-/// Splits a text and charges each part. An empty separator splits between characters.
+/// Splits a text, by an empty separator into characters. Fails if the parts, with `beside` bytes each, are too large.
 pub(super) fn split<'a>(separator: &str, text: &'a str, beside: usize) -> Result<Vec<&'a str>, String> {
     let count = if separator.is_empty() { text.chars().count() } else { text.matches(separator).count() + 1 };
     bounds::room(count.saturating_mul(bounds::VALUE + beside).saturating_add(text.len()))?;
@@ -80,7 +80,7 @@ fn uniq(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(items.filter(|item| kept.insert(identity(item))).cloned().collect())
 }
 
-/// Key of a value for sets: its JSON, which is equal for equal values only.
+/// Key of a value in a set: the value's JSON, which is equal only for equal values.
 fn identity(value: &Value) -> String {
     value.to_string()
 }
@@ -121,7 +121,7 @@ fn concat(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(all))
 }
 
-/// Numbers from 0 up or down to another one, exclusive.
+/// Returns the whole numbers from 0 up or down to the argument, without the argument.
 fn until(arguments: &Arguments<'_>) -> Result<Value, String> {
     let end = arguments.integer(0)?;
     bounds::room(usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX).saturating_mul(bounds::VALUE))?;

@@ -29,7 +29,7 @@ pub(crate) struct Function {
     pub(crate) body: Body,
 }
 
-/// Implementation of a function. Error messages do not contain the function's name.
+/// Implementation of a function. The caller puts the function's name before an error message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// Evaluates its arguments one by one, and may skip the rest.

@@ -10,7 +10,7 @@ use crate::output::Output;
 
 /// Go's limit of a width or a precision.
 const LARGEST: u64 = 1_000_000;
-/// Work of a directive. The digits of a fraction may take long, even for a short result.
+/// Cost in bytes of one directive. Computing the digits of a fraction may take long, even if the result is short.
 const DIRECTIVE: usize = 8 * bounds::STEP;
 
 /// Formats the arguments. Faults are printed in place, as Go does: `%!d(string=web-0)`.
@@ -48,9 +48,9 @@ struct Directives<'a> {
     arguments: &'a [&'a Value],
     /// Index of the next directive's argument.
     next: usize,
-    /// A directive named its argument by index: Go does not report unused arguments then.
+    /// A directive has named its argument by index. As in Go, unused arguments are then not reported.
     reordered: bool,
-    /// An argument index is invalid or misplaced.
+    /// The current directive has an invalid or misplaced argument index.
     bad_index: bool,
     out: Output,
 }
@@ -70,7 +70,7 @@ impl<'a> Directives<'a> {
         } else if self.bad_index {
             self.out.push(&complaint(verb, "BADINDEX"))
         } else if let Some(value) = self.take() {
-            // The type of a list or map depends on all items; the output has its own bound.
+            // The type of a list or map depends on all of its items.
             self.budget.charge(match value {
                 Value::Array(items) => items.len(),
                 Value::Object(entries) => entries.len(),
@@ -125,13 +125,13 @@ impl<'a> Directives<'a> {
         value
     }
 
-    /// Reads `[2]`: the second argument is the next one. Returns `true` if there was an index.
+    /// Reads an index such as `[2]`, which makes the second argument the next one. Returns `true` if there was an index.
     fn index(&mut self) -> Result<bool, String> {
         if !self.rest.starts_with('[') {
             return Ok(false);
         }
         self.reordered = true;
-        // The search may go to the end, and again for the next directive.
+        // Each directive may search to the end of the format.
         self.budget.charge(self.rest.find(']').unwrap_or(self.rest.len()))?;
         let Some((number, rest)) = self.rest[1..].split_once(']') else {
             self.rest = &self.rest[1..];
@@ -146,7 +146,7 @@ impl<'a> Directives<'a> {
         Ok(true)
     }
 
-    /// `*`: the next argument is the number.
+    /// Reads a `*`, which takes the number from the next argument. Returns `true` if there was one.
     fn star(&mut self) -> bool {
         let rest = self.rest.strip_prefix('*');
         self.rest = rest.unwrap_or(self.rest);

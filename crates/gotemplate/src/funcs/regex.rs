@@ -1,6 +1,6 @@
-//! Regular expressions, by an engine that is linear in the text, like Go's, without Unicode classes.
+//! Regular expressions. Like Go's, the engine takes time linear in the text. It has no Unicode classes.
 //!
-//! The cost of a search is the size of the expression times the size of the text, charged for each match over the rest.
+//! Each match searches the rest of the text. The search costs the size of the expression times the size of the rest.
 
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -52,21 +52,21 @@ impl<'a> Search<'a> {
         Ok(Self { arguments, expression, size, text })
     }
 
-    /// The search for the first match, charged.
+    /// Prepares the search for the first match, and subtracts its cost from the budget.
     fn first(arguments: &'a Arguments<'_>) -> Result<Self, String> {
         let search = Self::of(arguments)?;
         search.charge(0)?;
         Ok(search)
     }
 
-    /// Charges a search from here to the end. Each position may record the places of all groups.
+    /// Subtracts the cost of a search from `start` to the end of the text. Each position may record the places of all groups.
     fn charge(&self, start: usize) -> Result<(), String> {
         let steps = self.size.saturating_mul(self.text.len() - start + 1);
         self.arguments.charge(bounds::STEP + steps.saturating_mul(self.expression.captures_len()) / bounds::SEARCHED)
     }
 }
 
-/// Compiles the expression, and returns the smallest size limit that accepts it: the engine reports no size.
+/// Compiles the expression. Also returns the smallest size limit that accepts it, because the engine does not report the size.
 fn compiled(arguments: &Arguments<'_>) -> Result<(Regex, usize), String> {
     let text = arguments.text(0)?;
     if text.len() > bounds::EXPRESSION {

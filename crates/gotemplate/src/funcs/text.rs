@@ -23,7 +23,7 @@ pub(super) static FUNCTIONS: [Function; 13] = [
     exactly("plural", 3, plural),
 ];
 
-/// Go maps one character to one: `ß` stays.
+/// Returns the upper case of a character. As in Go, a character stays if its upper case has several characters, such as `ß`.
 fn upper(character: char) -> char {
     only(character.to_uppercase()).unwrap_or(character)
 }
@@ -36,7 +36,7 @@ fn only(mut characters: impl Iterator<Item = char>) -> Option<char> {
     characters.next().filter(|_| characters.next().is_none())
 }
 
-/// First letter of each word in upper case. Words end as in Go: `world's` becomes `World'S`.
+/// Puts the first letter of each word in upper case. As in Go, `world's` has two words and becomes `World'S`.
 fn title(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(first_letters(arguments.text(0)?, parts_words, upper)))
 }

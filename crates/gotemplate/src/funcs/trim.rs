@@ -1,4 +1,4 @@
-//! Parts of a string.
+//! Functions that return parts of a string.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) static FUNCTIONS: [Function; 10] = [
     exactly("base", 1, |arguments| Ok(Value::from(base(arguments.text(0)?)))),
 ];
 
-/// Removes all characters of the first argument at both ends.
+/// Removes, from both ends of the second argument, every character that the first contains.
 fn trim_all(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (cut, text) = (arguments.text(0)?, arguments.text(1)?);
     let cut: BTreeSet<char> = cut.chars().collect();
@@ -32,7 +32,7 @@ fn cut(arguments: &Arguments<'_>, cut: for<'a> fn(&'a str, &str) -> Option<&'a s
     Ok(Value::from(cut(text, part).unwrap_or(text)))
 }
 
-/// First bytes, or last bytes for a negative number. Characters are never cut.
+/// Returns the first bytes, or the last bytes for a negative number. A character that would be cut is left out.
 fn trunc(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (count, text) = (arguments.integer(0)?, arguments.text(1)?);
     let length = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(text.len());
@@ -40,7 +40,7 @@ fn trunc(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(kept))
 }
 
-/// Shortens a text; the last three bytes are `...`.
+/// Shortens a text to a number of bytes, the last three of which are `...`.
 fn abbrev(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (width, text) = (arguments.integer(0)?, arguments.text(1)?);
     let width = usize::try_from(width).unwrap_or(0);
@@ -50,7 +50,7 @@ fn abbrev(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(format!("{}...", between(text, 0, width - 3))))
 }
 
-/// Bytes from `start` to `end`; to the end of the text if `end` is negative or too large.
+/// Returns the bytes from `start` to `end`, or to the end of the text if `end` is negative or too large.
 fn substr(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (start, end) = (arguments.integer(0)?, arguments.integer(1)?);
     let text = arguments.text(2)?;
@@ -62,7 +62,7 @@ fn substr(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(between(text, start, end)))
 }
 
-/// Bytes from `start` to `end`, without incomplete characters.
+/// Returns the bytes from `start` to `end`. A character that would be cut is left out.
 pub(super) fn between(text: &str, start: usize, end: usize) -> &str {
     text.get(text.ceil_char_boundary(start)..text.floor_char_boundary(end)).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ pub(super) fn complaint(verb: char, what: &str) -> String {
     format!("%!{verb}({what})")
 }
 
-/// An argument in a `%!` message: its type and its value.
+/// Text of an argument in a `%!` message: its type and its value.
 pub(super) fn described(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -53,7 +53,7 @@ pub(super) fn write(out: &mut Output, value: &Value, verb: char, flags: &Flags) 
     }
 }
 
-/// Writes an element of a list or a map. All verbs write null as `<nil>` there.
+/// Writes an item of a list, or a value of a map. With every verb, null is written as `<nil>`.
 fn write_inside(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Result<(), String> {
     match value {
         Value::Null => out.push("<nil>"),
@@ -90,7 +90,7 @@ fn write_string(out: &mut Output, text: &str, verb: char, flags: &Flags) -> Resu
     }
 }
 
-/// Two digits for each byte. The flag space separates bytes; the flag `#` adds the prefix, to each separated byte.
+/// Writes two digits for each byte. The flag space separates the bytes. The flag `#` adds the prefix, to each separated byte.
 fn bytes(text: &str, flags: &Flags, digits: &[u8; 16], prefix: &str) -> Result<String, String> {
     let mut out = Output::default();
     for (index, byte) in text.bytes().take(flags.precision.unwrap_or(text.len())).enumerate() {
@@ -157,7 +157,7 @@ fn write_integer(out: &mut Output, number: &Number, verb: char, flags: &Flags) -
     flags.without_zeros().pad(out, &text.into_text())
 }
 
-/// `U+0041`, with the flag `#` also the character. A negative number is written as its bits.
+/// Writes a number as `U+0041`. The flag `#` adds the character. A negative number is written as its bits.
 fn write_code(out: &mut Output, number: &Number, flags: &Flags) -> Result<(), String> {
     let bits = number.as_u64().or_else(|| number.as_i64().map(i64::cast_unsigned)).unwrap_or_default();
     let digits = format!("{bits:X}");

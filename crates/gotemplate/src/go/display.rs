@@ -1,4 +1,4 @@
-//! Go's `%v`.
+//! Text of a value in Go's format `%v`.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ pub(crate) fn action(value: &Value) -> String {
     }
 }
 
-/// `%v`, and sprig's `toString`.
+/// Returns the text of `%v`, which is also that of sprig's `toString`.
 pub(crate) fn text(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value);

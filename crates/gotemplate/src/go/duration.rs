@@ -1,8 +1,8 @@
-//! Durations: parsed as by `time.ParseDuration`, written in whole seconds.
+//! Durations, parsed as by `time.ParseDuration`, and written in whole seconds.
 
 use jiff::SignedDuration;
 
-/// Units; a longer name precedes its own prefix.
+/// Units in nanoseconds. The first name that matches wins, so a longer name precedes its own prefix.
 const UNITS: [(&str, i128); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Option<SignedDuration> {
     Some(SignedDuration::from_nanos(total))
 }
 
-/// Multiplies a decimal number with a unit in nanoseconds. Fractions of a nanosecond are dropped.
+/// Multiplies a decimal number by a unit in nanoseconds. Fractions of a nanosecond are dropped.
 fn nanoseconds(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() {
@@ -47,7 +47,7 @@ fn nanoseconds(number: &str, unit: i128) -> Option<i128> {
     let mut nanoseconds = whole * unit;
     for digit in fraction.chars() {
         let digit = digit.to_digit(10)?;
-        // Further digits are below a nanosecond together.
+        // Once `part` is 0, further digits add nothing.
         nanoseconds += part * i128::from(digit) / 10;
         part /= 10;
     }

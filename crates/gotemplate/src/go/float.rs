@@ -2,10 +2,10 @@
 
 use crate::output::Output;
 
-/// Upper bound of the digits of any `f64`, before and after the point. All further digits are zeros.
+/// Maximum number of digits of an `f64`, before and after the point. All further digits are zeros.
 const DIGITS: usize = 1_100;
 
-/// `%v`: the shortest digits that parse to the same number; an exponent below 1e-4 and from 1e6 on.
+/// `%v`: the fewest digits that parse to the same number. Below 1e-4 and from 1e6 on, the number has an exponent.
 pub(crate) fn shortest(value: f64) -> String {
     general(value, None)
 }
@@ -29,7 +29,7 @@ pub(crate) fn scientific(value: f64, precision: usize) -> Result<String, String>
     Ok(out.into_text())
 }
 
-/// `%g`: the exponent's form for the very large and very small, without zeros at the end.
+/// `%g`: very large and very small numbers have an exponent. Zeros at the end are dropped.
 pub(crate) fn general(value: f64, precision: Option<usize>) -> String {
     let precision = precision.map(|digits| digits.clamp(1, DIGITS));
     let scientific = match precision {
@@ -50,7 +50,7 @@ pub(crate) fn general(value: f64, precision: Option<usize>) -> String {
     without_zeros(&format!("{value:.*}", usize::try_from(decimals).unwrap_or(0))).to_owned()
 }
 
-/// `%#g`, `%#f`, …: always a point, and zeros up to the precision.
+/// Flag `#`, as in `%#g`: adds a point if there is none, and zeros up to the number of digits.
 pub(crate) fn with_point(text: &str, digits: usize) -> Result<String, String> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return Ok(text.to_owned());
@@ -68,7 +68,7 @@ pub(crate) fn with_point(text: &str, digits: usize) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// Numbers of Go's JSON: without an exponent from 1e-6 up to 1e21.
+/// Formats a number as Go's JSON does: without an exponent from 1e-6 up to 1e21.
 pub(crate) fn json(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {

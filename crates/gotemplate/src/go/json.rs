@@ -11,7 +11,7 @@ use crate::output::Output;
 #[derive(Clone, Copy)]
 pub(crate) enum Layout {
     OneLine,
-    /// Two spaces a level.
+    /// Several lines, indented by two spaces a level.
     Pretty,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Escape {
     Nothing,
 }
 
-/// JSON of a value. A string in Go's format of times is written in RFC 3339, as Go writes a time.
+/// Returns the JSON of a value. A string that is a time in Go's print format is written in RFC 3339, as Go writes a time.
 pub(crate) fn text(value: &Value, layout: Layout, escape: Escape) -> Result<String, String> {
     let mut writer = Writer { out: Output::default(), layout, escape };
     writer.write(value, 0)?;
@@ -100,7 +100,7 @@ impl Writer {
             '\t' => Some("\\t".into()),
             '\u{8}' => Some("\\b".into()),
             '\u{c}' => Some("\\f".into()),
-            // The last two are line ends in JavaScript.
+            // U+2028 and U+2029 are line ends in JavaScript.
             '\0'..' ' | '\u{2028}' | '\u{2029}' => Some(numbered(character)),
             '<' | '>' | '&' if self.escape == Escape::Html => Some(numbered(character)),
             _ => None,

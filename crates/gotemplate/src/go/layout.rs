@@ -4,7 +4,7 @@ use jiff::Zoned;
 
 use crate::output::Output;
 
-/// Elements; a longer one precedes its own prefix.
+/// Elements of a layout. The first element that matches wins, so a longer one precedes its own prefix.
 const PARTS: [(&str, Part); 34] = [
     ("January", Part::With("%B")),
     ("Jan", Part::Short("%b")),
@@ -52,7 +52,7 @@ enum Part {
     Zone,
     /// `-0700`: hours, minutes, seconds.
     Offset { separator: &'static str, fields: usize },
-    /// `Z0700`: an offset, and Z for UTC.
+    /// `Z0700`: Z for UTC, else the offset.
     Zulu { separator: &'static str, fields: usize },
     /// `.000`: the point and a fixed number of digits.
     Fraction { point: char, digits: usize },
@@ -76,7 +76,7 @@ pub(crate) fn format(time: &Zoned, layout: &str) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// First element of a layout, and its length.
+/// Returns the element at the start of a layout, and its length.
 fn part(layout: &str) -> Option<(Part, usize)> {
     let known = PARTS.iter().find(|(name, part)| {
         layout.strip_prefix(name).is_some_and(|after| match part {
@@ -87,7 +87,7 @@ fn part(layout: &str) -> Option<(Part, usize)> {
     known.map(|(name, part)| (*part, name.len())).or_else(|| fraction_part(layout))
 }
 
-/// `.000` or `,999` of any length, unless another digit follows.
+/// Returns a fraction at the start of a layout: `.000` or `,999` of any length, unless another digit follows.
 fn fraction_part(layout: &str) -> Option<(Part, usize)> {
     let point = layout.chars().next().filter(|point| matches!(point, '.' | ','))?;
     let digit = layout[1..].chars().next().filter(|digit| matches!(digit, '0' | '9'))?;
@@ -122,7 +122,7 @@ fn offset(time: &Zoned, separator: &str, fields: usize) -> String {
     format!("{sign}{}", parts.join(separator))
 }
 
-/// Short name of a zone, such as `CET` or `-03`; the offset (`+0100`) of a time without a zone.
+/// Short name of a time's zone, such as `CET` or `-03`. If the time has only an offset, the offset (`+0100`).
 fn zone(time: &Zoned) -> String {
     match time.time_zone().to_fixed_offset() {
         Ok(fixed) if fixed.is_zero() => "UTC".to_owned(),

@@ -25,7 +25,7 @@ pub(crate) fn is_print(character: char) -> bool {
     if character.is_ascii() {
         return character == ' ' || character.is_ascii_graphic();
     }
-    // `escape_debug` uses the same classes; it leaves combining marks after another character.
+    // `escape_debug` escapes the same classes. The `a` is needed because a combining mark is kept only after a character.
     format!("a{character}").escape_debug().count() == 2
 }
 

@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::layout;
 
-/// Longest text of a time: Go's print format with a fraction, a zone and the monotonic clock.
+/// Maximum length of a time's text: Go's print format with a fraction, a zone and the monotonic clock.
 const LONGEST: usize = 128;
 /// Layout of times in Go's JSON.
 const RFC_3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
 /// Layout of Go's `Time.String`. Whole seconds have no fraction.
 const GO: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
-/// Time of a value, with its own offset.
+/// Parses a value as a time, and keeps the offset that the text names.
 pub(crate) fn of(value: &Value) -> Option<Zoned> {
     match value {
         Value::Number(seconds) => {
@@ -37,7 +37,7 @@ pub(crate) fn print(time: &Zoned) -> String {
     short(time, GO)
 }
 
-/// Formats a time by a layout of this crate, which is short.
+/// Formats a time by one of this crate's layouts. The result is too short to exceed a limit.
 fn short(time: &Zoned, layout: &str) -> String {
     layout::format(time, layout).unwrap_or_default()
 }
@@ -68,13 +68,13 @@ pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Option<Re
 }
 
 fn rfc3339(text: &str) -> Option<Zoned> {
-    // `jiff` parses more than RFC 3339; a date alone or a label's text is no time here.
+    // `jiff` parses more than RFC 3339, but a date alone or the text of a label must not become a time.
     (text.as_bytes().get(10) == Some(&b'T')).then_some(())?;
     strtime::parse("%Y-%m-%dT%H:%M:%S%.f%:z", text.replace('Z', "+00:00")).ok().and_then(|parsed| zoned(&parsed))
 }
 
 fn go(text: &str) -> Option<Zoned> {
-    // The offset is enough; the zone's name and the monotonic clock follow.
+    // Only the text up to the offset is parsed. The zone's name and the monotonic clock follow.
     let end = text.match_indices(' ').nth(2).map_or(text.len(), |(space, _)| space);
     strtime::parse("%Y-%m-%d %H:%M:%S%.f %z", text.get(..end)?).ok().and_then(|parsed| zoned(&parsed))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-/// Same folder as `jiff`'s feature `tzdb-zoneinfo`, which would apply to the whole build.
+/// Folder of the system's time zones. `jiff`'s feature `tzdb-zoneinfo` is not used, because it would apply to the whole build.
 const FILES: &str = "/usr/share/zoneinfo";
 
 /// Returns a zone by its name, such as `Europe/Berlin`. `Local` is UTC.

@@ -1,4 +1,4 @@
-//! Values of pipelines: the result of a command is the last argument of the next.
+//! Evaluates pipelines. The result of a command is the last argument of the next command.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::go;
 use crate::syntax::tree::{Base, Command, Operand, Pipeline};
 
 impl<'a> Run<'a> {
-    /// Evaluates a pipeline and sets its variables. A range sets them again for each item.
+    /// Evaluates a pipeline and sets its variables. `{{ range }}` sets the variables again for each item.
     pub(super) fn pipeline(&mut self, pipeline: &'a Pipeline, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
         self.budget.deeper().map_err(Fault::at(pipeline.at))?;
         self.charge(bounds::STEP, pipeline.at)?;
@@ -53,7 +53,7 @@ impl<'a> Run<'a> {
         operand.fields.iter().try_fold(value, |value, field| self.field(value, field, operand.at))
     }
 
-    /// A value without its fields.
+    /// Evaluates an operand without its fields.
     fn base(&mut self, operand: &'a Operand, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
         self.charge(bounds::STEP, operand.at)?;
         match &operand.base {
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
         value.map_err(|message| Fault::new(at, format!("{}: {message}", function.name)))
     }
 
-    /// `and` and `or`: the first argument that settles the result, else the last. Later arguments are not evaluated.
+    /// Evaluates `and` or `or` up to the first argument that settles the result. Returns that argument, or the last one.
     fn first_that(
         &mut self,
         operands: &'a [Operand],

@@ -1,4 +1,4 @@
-//! Fields of the data (a Go struct) and of maps; methods of times.
+//! Fields of the data (a Go struct) and of maps, and methods of times.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::bounds;
 use crate::fault::Fault;
 use crate::go::{self, time};
 
-/// Work of parsing and formatting a time.
+/// Cost in bytes of parsing and formatting a time.
 const METHOD: usize = 16 * bounds::STEP;
 
 impl<'a> Run<'a> {
-    /// A field. An unknown field of the data (a struct in Go) is an error; an unknown key of a map is null.
+    /// Returns a field. An unknown field of the data (a struct in Go) is an error; an unknown key of a map is null.
     pub(super) fn field(&self, value: Held<'a>, name: &str, at: usize) -> Result<Held<'a>, Fault> {
         self.charge(bounds::STEP, at)?;
         let is_data = matches!(value, Cow::Borrowed(value) if std::ptr::eq(value, self.data));
@@ -29,7 +29,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A field with arguments, or of a value without fields: a method of a time, or an error.
+    /// Calls a method of a time. Any other value has no methods: the call is an error.
     pub(super) fn method(
         &self,
         value: &Value,
@@ -41,7 +41,7 @@ impl<'a> Run<'a> {
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
             let weight = self.charge_value(argument, at)?;
-            // A layout costs more than its bytes.
+            // A method's argument is a layout, which costs a multiple of its bytes.
             self.charge(weight.saturating_mul(bounds::LAYOUT), at)?;
             values.push(argument.as_ref().clone());
         }

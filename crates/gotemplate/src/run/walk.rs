@@ -1,4 +1,4 @@
-//! Rendering of nodes: text, actions, branches, template calls.
+//! Renders nodes: text, actions, branches, template calls.
 
 use std::borrow::Cow;
 
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
         self.out.push(text).map_err(Fault::at(at))
     }
 
-    /// A block. Its variables end with it.
+    /// Renders a block. Variables that the block declares are out of scope after the block.
     fn branch(&mut self, branch: &'a Branch, dot: &Held<'a>) -> Result<Flow, Fault> {
         self.budget.deeper().map_err(Fault::at(branch.pipeline.at))?;
         let scope = self.variables.len();
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         if empty { self.nodes(&branch.otherwise, dot) } else { Ok(Flow::On) }
     }
 
-    /// Calls a template. `.` and `$` are its argument; the caller's variables are out of scope.
+    /// Calls a template, with its argument as `.` and `$`. The caller's variables are out of scope.
     fn call(&mut self, at: usize, name: &str, argument: Option<&'a Pipeline>, dot: &Held<'a>) -> Result<(), Fault> {
         let argument = match argument {
             Some(pipeline) => self.pipeline(pipeline, dot)?,
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Sets a variable of the pipeline.
+    /// Declares or assigns a variable of the pipeline.
     pub(super) fn set(&mut self, name: &'a str, pipeline: &Pipeline, value: Held<'a>) -> Result<(), Fault> {
         let known = match pipeline.binding {
             Binding::Declare => None,
@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
         self.budget.charge_value(value).map_err(Fault::at(at))
     }
 
-    /// Charges a copy. A borrowed value costs nothing; a value made by the template is copied.
+    /// Subtracts the cost of copying a value. A value that is borrowed from the data costs nothing.
     pub(super) fn charge_copy(&self, value: &Held<'a>, at: usize) -> Result<(), Fault> {
         match value {
             Cow::Borrowed(_) => Ok(()),

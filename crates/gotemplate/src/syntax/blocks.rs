@@ -1,4 +1,4 @@
-//! Blocks from `{{ if }}` and the like to `{{ end }}`.
+//! Parses blocks such as `{{ if }}`, up to their `{{ end }}`.
 
 use super::parser::{Opened, Parser, Stop, unexpected};
 use super::token::{Kind, Token};
@@ -25,7 +25,7 @@ pub(crate) fn parse(source: &str) -> Result<Tree, Fault> {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads up to the end of the text, or up to and including an `{{ end }}` or `{{ else }}`.
+    /// Reads nodes up to the end of the text, or up to and including an `{{ end }}` or `{{ else }}`.
     pub(super) fn nodes(&mut self, within: Option<Opened<'a>>) -> Result<(Vec<Node>, Stop), Fault> {
         let mut nodes = Vec::new();
         loop {
@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
                 self.close("{{end}}")?;
                 return Ok(Action::Stop(Stop::End(open)));
             }
-            // The block decides what may follow: `if` or `}}`.
+            // The caller reads the rest of the action: `if` or `}}`.
             "else" => return Ok(Action::Stop(Stop::Else(open))),
             "define" if within.is_some() => {
                 return Err(Fault::new(open, "a {{define}} stands outside of all blocks"));
@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
         Ok(Action::Node(node))
     }
 
-    /// `{{ if }}`, `{{ with }}` and `{{ range }}`, after the keyword, with their `{{ end }}`.
+    /// Reads an `{{ if }}`, `{{ with }}` or `{{ range }}` block, from after the keyword to its `{{ end }}`.
     fn branch(&mut self, opened: Opened<'a>) -> Result<Node, Fault> {
         self.deeper(opened.at)?;
         let scope = self.variables.len();
@@ -100,7 +100,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Branch(Branch { keyword, pipeline, body, otherwise }))
     }
 
-    /// After `{{ else`. One `{{ end }}` closes an `{{ else if }}` and the block it belongs to.
+    /// Reads the rest of a block after `{{ else`. One `{{ end }}` closes an `{{ else if }}` and the block around it.
     fn otherwise(&mut self, opened: Opened<'a>) -> Result<Vec<Node>, Fault> {
         let next = self.peek();
         if next.kind == Kind::Keyword && next.text == opened.keyword && opened.keyword != "range" {

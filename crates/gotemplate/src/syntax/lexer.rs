@@ -6,7 +6,7 @@ use super::token::{Kind, Token};
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 const KEYWORDS: [&str; 10] = ["if", "else", "end", "range", "with", "define", "template", "block", "break", "continue"];
 
-/// The last token is `EndOfText` or `Bad`.
+/// Returns the tokens of a template. The last token is `EndOfText` or `Bad`.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut lexer = Lexer { source, at: 0, tokens: Vec::new() };
     let last = loop {
@@ -26,7 +26,7 @@ struct Lexer<'a> {
     tokens: Vec<Token<'a>>,
 }
 
-/// Last token of the text.
+/// Token of unreadable text. Ends the list of tokens.
 type Bad<'a> = Token<'a>;
 
 impl<'a> Lexer<'a> {
@@ -39,7 +39,7 @@ impl<'a> Lexer<'a> {
         Token { kind, at: start, text: &self.source[start..end], spaced }
     }
 
-    /// Returns the token up to `end` and moves there.
+    /// Adds the token from here to `end`, and moves to `end`.
     fn push(&mut self, kind: Kind, end: usize) {
         self.tokens.push(self.token(kind, self.at, end));
         self.at = end;
@@ -87,7 +87,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Length of `}}` or ` -}}`, and `true` if it trims the white space after it.
+    /// Returns the length of a `}}` or ` -}}` at this place, and `true` if it trims the white space after it.
     fn closing(&self) -> Option<(usize, bool)> {
         let rest = self.rest();
         if rest.starts_with("}}") {
@@ -164,7 +164,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads up to the same quote, on one line. A backslash escapes the next character.
+    /// Reads a literal up to its closing quote on the same line. A backslash escapes the next character.
     fn quoted(&mut self, kind: Kind, why: &'static str) -> Result<(), Bad<'a>> {
         let quote = self.rest().chars().next();
         let mut characters = self.rest().char_indices().skip(1);
@@ -181,7 +181,7 @@ impl<'a> Lexer<'a> {
         Err(self.bad(why, self.at, self.at))
     }
 
-    /// `.Name`, `$name` or `name`.
+    /// Reads `.Name`, `$name` or `name`.
     fn name(&mut self, kind: Kind) -> Result<(), Bad<'a>> {
         let first = self.rest().chars().next().map_or(0, char::len_utf8);
         let length = self.rest()[first..].find(|c: char| !is_name(c)).unwrap_or(self.rest().len() - first);
@@ -230,7 +230,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Go: letters, digits and the underscore.
+/// Returns `true` for a character of a name in Go: letter, digit or underscore.
 fn is_name(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }

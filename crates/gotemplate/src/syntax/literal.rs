@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-/// `"text"` without its quotes and escapes.
+/// Returns the text of a `"text"` literal, with its escapes replaced.
 pub(super) fn quoted(literal: &str) -> Result<String, String> {
     unescape(inner(literal), '"')
 }
 
-/// `` `text` `` without its quotes. Go drops carriage returns from it.
+/// Returns the text of a `` `text` `` literal. As in Go, carriage returns are dropped.
 pub(super) fn raw(literal: &str) -> String {
     inner(literal).replace('\r', "")
 }
 
-/// `'x'`: the number of the character.
+/// Returns the number of the character in an `'x'` literal.
 pub(super) fn character(literal: &str) -> Result<Value, String> {
     let text = unescape(inner(literal), '\'')?;
     let mut characters = text.chars();
@@ -22,7 +22,7 @@ pub(super) fn character(literal: &str) -> Result<Value, String> {
     }
 }
 
-/// Go's numbers: `1`, `-1`, `1_000`, `0x1f`, `0o17`, `017`, `0b1`, `1.5`, `1e3`.
+/// Parses a number of Go: `1`, `-1`, `1_000`, `0x1f`, `0o17`, `017`, `0b1`, `1.5`, `1e3`.
 pub(super) fn number(literal: &str) -> Result<Value, String> {
     let no_number = || format!("this is no number: {literal}");
     let (negative, digits) = match literal.as_bytes().first() {
@@ -95,8 +95,8 @@ fn unescape(text: &str, quote: char) -> Result<String, String> {
     Ok(out)
 }
 
-/// Character of a numbered escape with all its digits. `\xff` and `\377` are a byte in Go; here they are the
-/// character of that number.
+/// Reads the digits of a numbered escape and returns the character. `\xff` and `\377` are a byte in Go; here they are the
+/// character with that number.
 fn code(rest: &mut std::str::Chars<'_>, digits: usize, radix: u32, start: String) -> Option<char> {
     let length = start.len() + digits;
     let text = rest.by_ref().take(digits).fold(start, |mut text, digit| {

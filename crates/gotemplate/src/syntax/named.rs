@@ -6,7 +6,7 @@ use super::tree::Node;
 use crate::fault::Fault;
 
 impl<'a> Parser<'a> {
-    /// `{{ template "name" pipeline }}`, after the keyword.
+    /// Reads `{{ template "name" pipeline }}` from after the keyword.
     pub(super) fn call(&mut self, keyword: Token<'a>) -> Result<Node, Fault> {
         let name = self.name("{{template}}")?;
         let argument = if self.peek().kind == Kind::Close {
@@ -19,7 +19,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Call { at: keyword.at, name, argument })
     }
 
-    /// `{{ block }}`: defined and called in one place.
+    /// Reads a `{{ block }}`, which defines a template and calls it in the same place.
     pub(super) fn block(&mut self, opened: Opened<'a>) -> Result<Node, Fault> {
         let name = self.name("{{block}}")?;
         let argument = self.pipeline("{{block}}", Kind::Close)?;
@@ -33,7 +33,7 @@ impl<'a> Parser<'a> {
         self.definition(opened, name)
     }
 
-    /// Body of a template. Outer variables are out of scope.
+    /// Reads the body of a template, in which outer variables are out of scope.
     fn definition(&mut self, opened: Opened<'a>, name: String) -> Result<(), Fault> {
         self.deeper(opened.at)?;
         let variables = std::mem::replace(&mut self.variables, vec!["$"]);
@@ -45,7 +45,7 @@ impl<'a> Parser<'a> {
         self.variables = variables;
         self.ranges = ranges;
         self.shallower();
-        // In Go, an empty template neither replaces one nor forbids another.
+        // As in Go, an empty template does not replace an earlier one, and a later one may replace it.
         let empty = |body: &[Node]| body.iter().all(|node| matches!(node, Node::Text(text) if text.trim().is_empty()));
         match self.named.get(&name) {
             Some(first) if !empty(first) && !empty(&body) => {

@@ -21,7 +21,7 @@ pub(super) struct Parser<'a> {
     pub(super) called: Vec<(usize, String)>,
 }
 
-/// A block without its `{{ end }}` yet.
+/// Block whose `{{ end }}` has not been read yet.
 #[derive(Clone, Copy)]
 pub(super) struct Opened<'a> {
     pub(super) keyword: &'a str,
@@ -36,7 +36,6 @@ pub(super) enum Stop {
 }
 
 impl<'a> Parser<'a> {
-    /// Parser at the beginning of a template.
     pub(super) fn new(source: &'a str) -> Self {
         Self {
             tokens: lexer::tokens(source),
@@ -53,7 +52,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.next]
     }
 
-    /// The last token is `EndOfText` or `Bad`, and stays the next one.
+    /// Returns the next token and moves on, except past the last token, which is `EndOfText` or `Bad`.
     pub(super) fn take(&mut self) -> Token<'a> {
         let token = self.peek();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
@@ -100,7 +99,7 @@ pub(super) fn string(token: Token<'_>) -> Result<String, Fault> {
     }
 }
 
-/// Fault for a token in the wrong place. A `Bad` token has its own message. The text never ends inside an action: that is `Bad`.
+/// Fault for a token in the wrong place. A `Bad` token, such as an action without an end, has its own message.
 pub(super) fn unexpected(token: Token<'_>, context: &str) -> Fault {
     let message = match token.kind {
         Kind::Bad(why) if token.text.is_empty() => why.to_owned(),

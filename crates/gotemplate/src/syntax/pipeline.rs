@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::funcs;
 
 impl<'a> Parser<'a> {
-    /// Reads up to and including `end`.
+    /// Reads a pipeline up to and including `end`.
     pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Result<Pipeline, Fault> {
         let at = self.peek().at;
         let (names, binding) = self.bindings(context)?;
@@ -27,12 +27,12 @@ impl<'a> Parser<'a> {
         if commands.is_empty() {
             return Err(Fault::new(at, format!("missing value in {context}")));
         }
-        // A new variable is not in scope of its own value.
+        // A new variable is not in scope in its own value.
         self.variables.extend(names.iter().filter(|_| binding == Binding::Declare));
         Ok(Pipeline { at, names: names.into_iter().map(str::to_owned).collect(), binding, commands })
     }
 
-    /// `$name :=`, `$name =`, or `$index, $name :=` of a `{{ range }}`.
+    /// Reads the variables that a pipeline sets: `$name :=`, `$name =`, or `$index, $name :=` of a `{{ range }}`.
     fn bindings(&mut self, context: &str) -> Result<(Vec<&'a str>, Binding), Fault> {
         let start = self.position();
         let mut names = Vec::new();
@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         Ok((Vec::new(), Binding::Declare))
     }
 
-    /// A function or value and its arguments, and the `|` after them.
+    /// Reads a function or value with its arguments, and the `|` after them.
     fn command(&mut self, context: &str, stage: usize) -> Result<Command, Fault> {
         let mut operands = Vec::new();
         loop {
@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
         Ok(Some(self.with_fields(at, base, fields)))
     }
 
-    /// `.Field.Field`, without white space in between.
+    /// Reads the fields after a value: `.Field.Field`, without white space in between.
     fn with_fields(&mut self, at: usize, base: Base, mut fields: Vec<String>) -> Operand {
         while self.peek().kind == Kind::Field && !self.peek().spaced {
             fields.push(self.take().text[1..].to_owned());

@@ -1,4 +1,4 @@
-//! Syntax tree of a template. Offsets point into its text, for errors.
+//! Syntax tree of a template. Each `at` is a byte offset in the template's text, for errors.
 
 use std::collections::BTreeMap;
 
@@ -62,14 +62,14 @@ pub(crate) enum Binding {
     Assign,
 }
 
-/// A function, or a value, and its arguments.
+/// Function or value, with its arguments.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) operand: Operand,
     pub(crate) arguments: Vec<Operand>,
 }
 
-/// `base.Field.Field`. `.Field` has the base `.`.
+/// Value with its fields: `base.Field.Field`. For `.Field`, the base is `.`.
 #[derive(Debug)]
 pub(crate) struct Operand {
     pub(crate) at: usize,

@@ -1,4 +1,4 @@
-//! The cluster's PodDisruptionBudgets: covered pods and allowed disruptions. Pure.
+//! PodDisruptionBudgets of the cluster: the pods that each budget covers, and the disruptions that it allows. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,17 +35,17 @@ pub(super) enum Allows {
     Now(usize),
     NoneNow,
     Never,
-    /// None, because the controller cannot calculate them, for a reason.
+    /// No disruption. The text says why the budget's controller cannot calculate the allowed disruptions.
     Unknown(String),
 }
 
-/// Budget in a list, reduced to the needed fields.
+/// Budget from the API server, reduced to the needed fields. `None` if the budget has no valid selector.
 #[derive(Debug, Deserialize)]
 #[serde(from = "PodDisruptionBudget")]
 pub(super) struct ListedBudget(Option<BudgetView>);
 
 impl ClusterBudgets {
-    /// Adds a budget, unless it has no valid selector.
+    /// Adds the budget. A budget without a valid selector is ignored.
     pub(super) fn add(&mut self, ListedBudget(budget): ListedBudget) {
         if let Some(budget) = budget {
             self.0.entry(budget.name.namespace.clone()).or_default().push(budget);
@@ -73,7 +73,7 @@ impl From<PodDisruptionBudget> for ListedBudget {
 impl BudgetView {
     fn of(budget: PodDisruptionBudget) -> Option<Self> {
         let name = BudgetName { namespace: budget.metadata.namespace?, name: budget.metadata.name? };
-        // A missing selector chooses no pod, an empty one every pod of the namespace.
+        // A missing selector selects no pod. An empty selector selects every pod of the namespace.
         let spec = budget.spec?;
         let evicts_unhealthy = spec.unhealthy_pod_eviction_policy.as_deref() == Some("AlwaysAllow");
         let selector = spec.selector?.try_into().ok()?;
@@ -90,19 +90,18 @@ impl BudgetView {
         }
     }
 
-    /// Returns `true` if the budget blocks pods that are not Ready: by default with too few healthy pods (`IfHealthyBudget`).
+    /// Returns `true` if the budget blocks unready pods: too few pods are healthy, and the policy is not `AlwaysAllow`.
     pub(super) fn holds_unhealthy(&self) -> bool {
         !self.evicts_unhealthy && self.pods.healthy < self.pods.desired
     }
 
-    /// Selector in kubectl's syntax.
+    /// Selector in the syntax of `kubectl get pods --selector`.
     pub(super) fn selector(&self) -> String {
         self.selector.to_string()
     }
 }
 
-/// Allowed disruptions by the status. The budget's controller calculates the status. For `maxUnavailable` and percentages it
-/// needs the scale of the pods' controller.
+/// Returns the disruptions that the status of a budget allows. `Allows::Never` means that the budget requires all its pods.
 fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
     match (usize::try_from(status.disruptions_allowed), not_calculated(status)) {
         (Ok(pods @ 1..), _) => Allows::Now(pods),
@@ -112,8 +111,8 @@ fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
     }
 }
 
-/// Reason why the controller cannot calculate: the scale is unknown, or the pods have no controller (kubernetes 1.36,
-/// `pkg/controller/disruption/disruption.go`).
+/// Returns the reason if the disruption controller cannot calculate a budget: its pods have no controller, or the controller has
+/// no scale (kubernetes 1.36, `pkg/controller/disruption/disruption.go`).
 fn not_calculated(status: &PodDisruptionBudgetStatus) -> Option<String> {
     let failed = |condition: &&Condition| condition.type_ == "DisruptionAllowed" && condition.reason == "SyncFailed";
     let condition = status.conditions.iter().flatten().find(failed);
@@ -122,7 +121,7 @@ fn not_calculated(status: &PodDisruptionBudgetStatus) -> Option<String> {
     message.or_else(|| without_controller.then(|| "no controller makes its pods".to_owned()))
 }
 
-/// "it requires 3 of its 3 pods to be healthy".
+/// Writes "it requires 3 of its 3 pods to be healthy".
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pods = if self.expected == 1 { "pod" } else { "pods" };

@@ -1,4 +1,4 @@
-//! Causes that hold a drain up. Pure.
+//! Causes that delay or block the drain of a node. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,28 +8,28 @@ use spillway_core::drain::pod::blocker::BudgetName;
 pub(super) enum Cause {
     NeverAllows(BudgetName),
     AllowsNoneNow(BudgetName),
-    /// Budget that allows fewer disruptions at a time than one node has of its pods.
+    /// Budget that allows too few disruptions at a time for the number of its pods on one node.
     AllowsFew(BudgetName, TooMany),
     SeveralBudgets(BTreeSet<BudgetName>),
-    /// Budget of a pod whose eviction is refused, with the reason.
+    /// Budget of a pod whose eviction the API server refuses, with the reason.
     Refused(BudgetName, String),
-    /// Controller or pod with a grace period longer than a spot notice.
+    /// Controller whose pods have a grace period longer than a spot notice, or a pod without a controller.
     Grace(String),
-    /// Controller or pod with a do-not-disrupt annotation.
+    /// Controller whose pods have a do-not-disrupt annotation, or a pod without a controller.
     DoNotDisrupt(String),
-    /// Missing right to set the condition `DisruptionTarget` on pods of Jobs with budgets.
+    /// Missing right to set the condition `DisruptionTarget` on pods of Jobs that a budget covers.
     NoDisruptionTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TooMany {
     pub(super) at_a_time: usize,
-    /// Pods on the node with most of them.
+    /// Number of the budget's pods on the node with most of them.
     pub(super) on_a_node: usize,
 }
 
 impl Cause {
-    /// Returns `true` if the nodes could not be drained in two minutes without damage.
+    /// Returns `true` if the cause prevents a clean drain of its nodes in two minutes.
     pub(super) fn holds_its_nodes(&self) -> bool {
         !matches!(self, Self::NoDisruptionTarget)
     }

@@ -1,4 +1,4 @@
-//! Findings of the causes that hold drains up: one for each cause. Pure.
+//! Findings for the causes that delay or block drains: one for each cause. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::report::{Finding, Severity, quoted};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances<'a> {
-    /// Time to shut down after a spot notice.
+    /// Time that a spot notice leaves for pods to shut down.
     pub(super) window: Duration,
     pub(super) budgets: &'a ClusterBudgets,
     pub(super) hook_wait: Duration,
@@ -34,7 +34,7 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
     finding.on(held_up.nodes.iter())
 }
 
-/// Remedy for unready pods that the budget blocks, or nothing.
+/// Remedy if the budget blocks unready pods, else an empty text.
 fn held_unhealthy(budget: Option<&BudgetView>) -> String {
     let budget = budget.filter(|budget| budget.holds_unhealthy());
     budget.map(|budget| format!("; {}", budget.name.unready_pods_advice())).unwrap_or_default()
@@ -176,7 +176,7 @@ impl FindingText<'_> {
         format!("kubectl --namespace {} get pods --selector {selector} --output wide", quoted(&budget.namespace))
     }
 
-    /// "3 nodes cannot be drained in time: a, b, c".
+    /// Returns a text such as "3 nodes cannot be drained in time: a, b, c".
     fn nodes(&self) -> String {
         let nodes = &self.held_up.nodes;
         let names = first_names(nodes.iter().map(AsRef::as_ref), nodes.len());
@@ -184,7 +184,7 @@ impl FindingText<'_> {
         format!("{} {noun} cannot be drained in time: {names}", nodes.len())
     }
 
-    /// "pod shop/web-0 (and 3 more)".
+    /// Returns a text such as "pod shop/web-0 (and 3 more)".
     fn pods(&self) -> String {
         match self.held_up.pods {
             0 | 1 => format!("pod {}", self.held_up.first),
@@ -193,7 +193,7 @@ impl FindingText<'_> {
     }
 }
 
-/// First five names, and the number of others.
+/// Joins the first five names, and adds the number of the other names.
 pub(super) fn first_names<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
     const NAMED: usize = 5;
     let first = names.take(NAMED).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! The nodes that Spillway drains, and the numbers of other nodes. Pure.
+//! Nodes that Spillway drains, and the number of other nodes by reason. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -58,14 +58,14 @@ pub(super) struct Fleet {
     settings: Settings,
     pub(super) ours: BTreeSet<NodeName>,
     others: BTreeMap<&'static str, usize>,
-    /// Drained nodes with neither a label nor a `NodeClaim` of another manager.
+    /// Nodes of `ours` that neither a label nor an owning `NodeClaim` assigns to a manager.
     pub(super) unowned: BTreeSet<NodeName>,
-    /// Drained nodes with the taint of planned maintenance, and their instances.
+    /// Nodes of `ours` with the taint of planned maintenance, and the instance of each.
     pub(super) tainted: BTreeMap<NodeName, InstanceId>,
 }
 
 impl Fleet {
-    /// Empty fleet. Nodes are selected as for a spot notice: other notices drain nodes with the same pods.
+    /// Creates an empty fleet. Nodes are selected as for a spot notice, even if `DrainOn` names only other notices.
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         let (ours, unowned) = (BTreeSet::new(), BTreeSet::new());
@@ -85,7 +85,7 @@ impl Fleet {
         }
     }
 
-    /// Adds the taints of a node. The drain of a cordoned node has begun.
+    /// Records a node with the taint of planned maintenance. A cordoned node is ignored, because its drain has begun.
     pub(super) fn add_taints(&mut self, name: &str, spec: &ListedSpec) {
         let is_planned = !spec.unschedulable && spec.taints.iter().any(|taint| taint.key == PLANNED);
         let instance = spec.provider_id.rsplit('/').next().and_then(InstanceId::parse);
@@ -115,7 +115,7 @@ impl Fleet {
     }
 }
 
-/// "8 of 12 nodes are Spillway's to drain (the others: 4 Karpenter's)".
+/// Writes "8 of 12 nodes are Spillway's to drain (the others: 4 Karpenter's)".
 impl fmt::Display for Fleet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ours = self.ours.len();

@@ -1,6 +1,6 @@
-//! Finds nodes that could not be drained in two minutes right now, and the pods or budgets that hold them up.
+//! Finds nodes that could not be drained in two minutes right now, and the pods or budgets that prevent the drain.
 //!
-//! Only the needed fields of objects are kept, so that a cluster of 5,000 nodes fits into memory.
+//! Objects are reduced to the needed fields, so that a cluster of 5,000 nodes fits into memory.
 
 mod budgets;
 mod cause;
@@ -40,7 +40,7 @@ use rehearsal::Rehearsal;
 use survey::Survey;
 use verdict::Pods;
 
-/// Pods on a node that have not finished.
+/// Field selector of the pods that have a node and have not finished.
 const RUNNING: &str = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
 
 pub(super) async fn look(
@@ -67,7 +67,7 @@ pub(super) async fn look(
                 Evictions::Denied => Rehearsal::Skipped,
             };
             survey.hold_by_few_allowed();
-            // The check of the rights reports a failed review.
+            // A failed review counts as allowed here: the check of the rights reports the failure.
             if survey.has_jobs_behind_budgets() && rights::may_set_disruption_target(client, end).await.unwrap_or(true)
             {
                 survey.clear_jobs();
@@ -105,7 +105,7 @@ async fn fleet_and_budgets(
     Ok((fleet, budgets))
 }
 
-/// Adds the running pods to the survey. Pages before an error are added, too.
+/// Adds the running pods to the survey. After an error, the survey has the pods of the earlier pages.
 async fn add_pods(client: &Client, survey: &mut Survey<'_>, end: Instant) -> Result<(), ApiError> {
     let mut pods = Pages::<Pod>::of::<Pod>(client, ListParams::default().fields(RUNNING), end);
     while let Some(page) = pods.next().await? {

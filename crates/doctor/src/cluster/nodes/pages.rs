@@ -1,4 +1,4 @@
-//! Lists of any length, read page by page.
+//! Lists of any length from the API server, read page by page.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use spillway_drainer::kube::{ApiError, list, until};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-/// Objects of a page: some 2 MB of pods.
+/// Maximum number of objects on a page: some 2 MB of pods.
 const PAGE: u32 = 250;
-/// Retry period of one page. A busy API server takes a second or two.
+/// Retry period of one page. A busy API server needs a second or two for a page.
 const RETRY_PERIOD: Duration = Duration::from_secs(60);
 
-/// Pages of a list. Only the fields of `K` are kept, because objects may be large.
+/// Pages of a list. Objects are parsed as `K`, which has only the needed fields.
 pub(super) struct Pages<'a, K> {
     client: &'a Client,
     request: Request,
@@ -27,7 +27,7 @@ pub(super) struct Pages<'a, K> {
 }
 
 impl<'a, K: DeserializeOwned> Pages<'a, K> {
-    /// Lists the selected objects of a kind in all namespaces, until `end`.
+    /// Prepares a list of the selected objects of kind `R` in all namespaces. Pages are retried until `end`.
     pub(super) fn of<R: Resource<DynamicType = ()>>(client: &'a Client, selection: ListParams, end: Instant) -> Self {
         let request = Request::new(R::url_path(&(), None));
         Self { client, request, next: Some(selection.limit(PAGE)), end, object: PhantomData }

@@ -1,4 +1,4 @@
-//! Rehearses the eviction of one pod of each budget that allows a disruption, to find webhooks that refuse evictions.
+//! Evicts one pod of each budget that allows a disruption, as a dry run, to find webhooks that refuse evictions.
 
 use futures_util::stream::{self, StreamExt as _};
 use kube::Client;
@@ -13,7 +13,7 @@ use super::cause::Cause;
 use super::survey::{Covered, Survey};
 use crate::retry_end;
 
-/// Most rehearsals in a cluster, fewer than the evictions of one full node.
+/// Maximum number of rehearsals in a cluster: fewer than the evictions of one full node.
 const MOST: usize = 100;
 const AT_ONCE: usize = 4;
 
@@ -23,11 +23,11 @@ pub(super) enum Rehearsal {
         unanswered: Vec<Unanswered>,
         left_out: usize,
     },
-    /// Skipped without the right to evict pods.
+    /// Skipped, because Spillway may not evict pods.
     Skipped,
 }
 
-/// Budget without an answer of the API server.
+/// Budget whose pod's eviction got no answer from the API server, with the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unanswered {
     pub(super) budget: BudgetName,

@@ -1,4 +1,4 @@
-//! Collects the effects of pods on the drain of their nodes. Pure. Pods without an effect are not kept.
+//! Collects the causes that delay or block drains, with their nodes and pods. Pure. Pods without an effect are not kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,18 +16,18 @@ use super::fleet::{Fleet, NodeName};
 /// Estimated time until a healthy pod replaces an evicted one: image pull, start and readiness probe.
 pub(super) const REPLACED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Longest name of an object: a DNS subdomain (RFC 1123).
+/// Maximum length of an object's name: a DNS subdomain (RFC 1123).
 const LONGEST_NAME: usize = 253;
 
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
     fleet: &'a Fleet,
     budgets: &'a ClusterBudgets,
-    /// Time to shut down after a spot notice.
+    /// Time that a spot notice leaves for pods to shut down.
     window: Duration,
     now: Timestamp,
     pub(super) held_up: BTreeMap<Cause, HeldUp>,
-    /// Budgets that allow a disruption, with a pod to rehearse.
+    /// Budgets that allow a disruption, each with a pod whose eviction is rehearsed.
     pub(super) covered: BTreeMap<BudgetName, Covered>,
 }
 
@@ -35,17 +35,17 @@ pub(super) struct Survey<'a> {
 pub(super) struct HeldUp {
     pub(super) nodes: BTreeSet<NodeName>,
     pub(super) pods: usize,
-    /// First pod, as `namespace/name`.
+    /// First pod that the cause affects, as `namespace/name`.
     pub(super) first: String,
     pub(super) grace: Duration,
-    /// Annotation of the last pod.
+    /// Do-not-disrupt annotation of the last pod that the cause affects.
     pub(super) do_not_disrupt: Option<String>,
 }
 
 #[derive(Debug)]
 pub(super) struct Covered {
     allowed: usize,
-    /// First pod with its node.
+    /// First pod that the budget covers, on `node`.
     pub(super) pod: Planned,
     pub(super) node: NodeName,
     on_nodes: BTreeMap<NodeName, usize>,
@@ -56,7 +56,7 @@ impl<'a> Survey<'a> {
         Self { fleet, budgets, window, now, held_up: BTreeMap::new(), covered: BTreeMap::new() }
     }
 
-    /// Adds a pod, unless it stays on its node or leaves anyway.
+    /// Adds a pod that a drain would evict. Other pods are ignored.
     pub(super) fn add(&mut self, pod: &Pod) {
         let Some(planned) = plan(pod) else { return };
         if !matches!(planned.disposition, Disposition::Leaves | Disposition::DoNotDisrupt(_)) {
@@ -118,13 +118,13 @@ impl<'a> Survey<'a> {
         held_up
     }
 
-    /// Holds nodes by budgets that allow too few disruptions at a time. Needs all pods.
+    /// Records the budgets that allow too few disruptions at a time for a node's pods. Call this after all pods are added.
     pub(super) fn hold_by_few_allowed(&mut self) {
         let rounds = usize::try_from(self.window.as_secs() / REPLACED_WITHIN.as_secs()).unwrap_or(usize::MAX);
         for (budget, Covered { allowed, mut on_nodes, .. }) in std::mem::take(&mut self.covered) {
             on_nodes.retain(|_, pods| *pods > allowed.saturating_mul(rounds.max(1)));
             let Some(most) = on_nodes.values().max().copied() else { continue };
-            // The rehearsal may have found that no disruption is allowed now.
+            // Skips a budget that the rehearsal found to allow no disruption now.
             if !self.held_up.contains_key(&Cause::AllowsNoneNow(budget.clone())) {
                 let cause = Cause::AllowsFew(budget, TooMany { at_a_time: allowed, on_a_node: most });
                 let (pods, nodes) = (on_nodes.values().sum(), on_nodes.into_keys().collect());
@@ -140,7 +140,7 @@ fn controller(pod: &Pod) -> Option<&OwnerReference> {
 
 /// Kind and name of a pod's controller, or the pod itself.
 fn owner(pod: &Pod, planned: &Planned) -> String {
-    // Owner references may have any length.
+    // The API server does not limit names in an owner reference.
     let shortened = |text: &str| text.chars().take(LONGEST_NAME).collect::<String>();
     match controller(pod) {
         Some(OwnerReference { kind, name, .. }) => {

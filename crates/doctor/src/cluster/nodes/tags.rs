@@ -1,4 +1,4 @@
-//! Finds instances with a tag of Karpenter or EKS Auto Mode whose node has no such manager. The tag makes Spillway ignore
+//! Finds instances with a tag of Karpenter or EKS Auto Mode whose node belongs to neither. The tag may make Spillway ignore
 //! their notices.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,10 +32,10 @@ pub(super) async fn look(
     }
 }
 
-/// Returns a finding for the nodes whose notices are ignored, and one for the nodes whose tag is ignored.
+/// Returns at most two findings: for instances whose notices are ignored, and for instances of a group, whose tag is ignored.
 fn findings(instances: &[Instance], cluster: &ClusterName, unowned: &BTreeSet<NodeName>, region: &str) -> Vec<Finding> {
     let mut tagged = BTreeMap::<bool, Tagged<'_>>::new();
-    // Instances of another network may have the same names.
+    // Instances of another VPC may have the same DNS names.
     let of_cluster = instances.iter().filter(|one| membership(&one.tags) == Membership::In(cluster.clone()));
     for instance in of_cluster {
         let is_ignored = match managed_by(&instance.tags) {

@@ -1,4 +1,4 @@
-//! The check of nodes and pods. Pure.
+//! Check of nodes and pods: the nodes that could not be drained right now, with all findings. Pure.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn nodes<'a>(survey: &'a Survey<'_>) -> BTreeMap<&'a NodeName, Vec<String>> {
     nodes
 }
 
-/// Returns one finding for all budgets without an answer, because a busy API server is one cause.
+/// Returns one finding for all budgets without an answer: the common cause is a busy API server.
 fn budgets_unknown(unanswered: &[Unanswered]) -> Option<Finding> {
     let [Unanswered { why: first, .. }, ..] = unanswered else { return None };
     let count = unanswered.len();
