@@ -34,7 +34,7 @@ pub(crate) struct LifecycleAction<'a> {
     progress: watch::Sender<ActionProgress>,
 }
 
-/// State of an action in this invocation.
+/// Progress of an action in this invocation.
 #[derive(Debug, Default)]
 struct ActionProgress {
     state: ActionState,
