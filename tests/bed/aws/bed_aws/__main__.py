@@ -11,11 +11,9 @@ from threading import Thread
 from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import make_server
 
-from bed_aws import announcing, rules, stack, sts
+from bed_aws import sts
 from bed_aws.app import App
 from bed_aws.eks import Cluster
-from bed_aws.functions import Functions
-from bed_aws.iam import Iam
 from bed_aws.moto_side import Moto
 from bed_aws.state import State
 
@@ -39,16 +37,9 @@ def main() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, GOES_FIRST)
     # Before the first thread, so that the signals wait for sigwait.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    options.dir.mkdir(parents=True, exist_ok=True)
-
-    moto = Moto(options.account, options.region)
-    ruler = rules.install(rules.read(options.template), moto)
-    iam = Iam(options.template, moto, options.rights)
-    variables = stack.install(options.template, moto)
-    functions = Functions(options.template)
     access = options.dir / "access"
     access.mkdir()
-    state = State(moto, variables, functions, announcing.read(options.template), iam, ruler, access, options.template)
+    state = State(Moto(options.account, options.region), options.template, access, options.rights)
     for cluster in options.cluster:
         # Its endpoint comes with `put_cluster`, when there is an API server.
         state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))
@@ -58,7 +49,10 @@ def main() -> None:
     for server in (http, proxy):
         server.socket.listen(CONNECTIONS_THAT_WAIT)
         Thread(target=server.serve_forever, daemon=True).start()
-    _say(options.port_file, {"http": http.port, "proxy": proxy.server_port, "proxy_ca": str(tls.authority)})
+    # In one step: whoever waits for the file never reads half of it.
+    draft = options.port_file.with_suffix(".draft")
+    draft.write_text(json.dumps({"http": http.port, "proxy": proxy.server_port, "proxy_ca": str(tls.authority)}))
+    os.replace(draft, options.port_file)
     signal.sigwait(SIGNALS)
 
 
@@ -72,13 +66,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--account", default="123456789012")
     return parser.parse_args()
-
-
-def _say(port_file: Path, ports: dict[str, int | str]) -> None:
-    """In one step: whoever waits for the file never reads half of it."""
-    draft = port_file.with_suffix(".draft")
-    draft.write_text(json.dumps(ports))
-    os.replace(draft, port_file)
 
 
 if __name__ == "__main__":

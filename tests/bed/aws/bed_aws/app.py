@@ -5,18 +5,18 @@ import socket
 import traceback
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from werkzeug import Request, Response
+from moto.core.request import Request
+from werkzeug import Response
 
+from bed_aws import models
 from bed_aws.bed_api import BedApi
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
-from bed_aws.faults import Dropped
-from bed_aws.models import answer_problems, request_problems
-from bed_aws.state import State
 from bed_aws.signature import Signed, check
-
+from bed_aws.state import State
 
 # Python computes one answer at a time. Where hundreds of threads compute side by side, each takes longer than its caller
 # waits, and no call of a storm is answered at all.
@@ -49,19 +49,19 @@ class App:
             else:
                 response = self._turns.submit(self._in_turn, call).result()
         except AwsError as refused:
-            response = refused.response(call.protocol)
-        except Dropped:
+            response = models.answer(call, refused)
+        except ConnectionError:
             raise
         except Exception as broken:
-            # A gap in moto: the caller gets an AWS error, the log the reason.
+            # A gap in moto: the caller gets an error, the log the reason.
             traceback.print_exc()
-            response = AwsError(500, "InternalFailure", f"moto: {broken!r}").response(call.protocol)
+            response = Response(f"moto: {broken!r}", 500)
         entry.answered(response)
         return response
 
     def _in_turn(self, call: Call) -> Response:
         if _is_gone(call.request):
-            raise Dropped
+            raise ConnectionError("nobody is left to answer")
         return self._answer(call)
 
     def _answer(self, call: Call) -> Response:
@@ -69,41 +69,40 @@ class App:
         url = f"http://{request.host}{request.environ['RAW_URI']}"
         signed = Signed(request.method, url, request.headers, request.get_data())
         caller = check(signed, self._state.credentials, call.protocol)
+        if problems := models.request_problems(call):
+            code = "ValidationError" if call.protocol == "query" else "ValidationException"
+            errors = "1 validation error" if len(problems) == 1 else f"{len(problems)} validation errors"
+            raise AwsError(400, code, f"{errors} detected: {'; '.join(problems)}")
         self._state.iam.check(call, caller, self._state.autoscaling.tags_of)
-        if problems := request_problems(call):
-            raise AwsError(400, "ValidationException", f"{len(problems)} validation errors detected: {'; '.join(problems)}")
         self._state.limits.check(call)
-        response = self._stand_in_answers(call)
-        if response is None:
-            response = self._moto_answers(call)
-        elif problems := answer_problems(call, response):
-            raise TypeError(f"the stand-in for {call.service}:{call.action}: {'; '.join(problems)}")
-        if call.action == "TerminateInstances":
-            self._state.instances.collect()
-        return response
+        answered = self._stand_in_answers(call)
+        if answered is None:
+            return self._moto_answers(call)
+        return answered if isinstance(answered, Response) else models.answer(call, answered)
 
-    def _stand_in_answers(self, call: Call) -> Response | None:
+    def _stand_in_answers(self, call: Call) -> dict[str, Any] | Response | None:
+        state = self._state
         match call.service:
             case "autoscaling":
-                return self._state.autoscaling.answer(call)
+                return state.autoscaling.answer(call)
             case "ec2":
-                return self._state.autoscaling.replacing.spot_requests(call)
+                return state.autoscaling.replacing.spot_requests(call)
             case "cloudformation":
-                return self._state.stacks.answer(call)
+                return state.stacks.answer(call)
             case "eks":
-                return self._state.eks.answer(call)
+                return state.eks.answer(call)
             case "events":
-                return self._state.notices.answer(call) or self._state.bus.answer(call)
+                return state.notices.answer(call) or state.bus.answer(call)
             case "lambda":
-                return self._state.invocations.answer(call) or self._state.queues.answer(call) or self._state.bus.answer(call)
+                return state.invocations.answer(call)
             case "sqs":
-                return self._state.announcing.answer(call)
+                return state.announcing.answer(call)
             case "scheduler":
-                return self._state.scheduler.answer(call, self._moto_answers)
+                return state.scheduler.answer(call, self._moto_answers)
         return None
 
     def _moto_answers(self, call: Call) -> Response:
-        body = self._state.pages.shortened(call) if call.service == "ec2" else call.request.get_data()
+        body = self._state.instances.body(call)
         environ = {**call.request.environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
         return Response.from_app(self._moto, environ, buffered=True)
 

@@ -2,7 +2,6 @@
 
 from hashlib import sha256
 
-from moto.core.utils import utcnow
 from moto.sts.models import AssumedRole
 
 from bed_aws.moto_side import Moto
@@ -25,10 +24,6 @@ class Credentials:
 
     def find(self, access_key_id: str) -> AssumedRole | None:
         return self._moto.sts.get_assumed_role_from_access_key(access_key_id)
-
-
-def expired(role: AssumedRole) -> bool:
-    return role.expiration <= utcnow()
 
 
 def user_id(role: AssumedRole) -> str:

@@ -34,44 +34,38 @@ class Evaluator:
     def __init__(self, account: str) -> None:
         self._account = account
         self._lock = Lock()
-        self._known: dict[str, bool] = {}
+        self._known: dict[str, dict[str, Any]] = {}
 
     def allows(self, role: str, policies: Policies, asked: Asked) -> bool:
         """Whether a role that has these policies may."""
-        principal = f"arn:aws:iam::{self._account}:role/{role}"
-        return self._judge({"principal": principal, "policies": policies, **asdict(asked)})
+        return self._judge(f"arn:aws:iam::{self._account}:role/{role}", policies, [], asked)
 
     def reaches(self, principal: str, policies: Policies, statements: list[dict[str, Any]], asked: Asked) -> bool:
-        """Whether somebody of the account who has these policies may, by the policy of the resource too."""
+        """Whether somebody who has these policies may, by the policy of the resource too: in another account, by both."""
         context = {"aws:PrincipalArn": principal, **asked.context}
-        asked = Asked(asked.action, asked.resource, context)
-        return self._judge({"principal": principal, "policies": policies, **_resource_policy(statements), **asdict(asked)})
+        return self._judge(principal, policies, statements, Asked(asked.action, asked.resource, context))
 
     def lets_in(self, service: str, statements: list[dict[str, Any]], asked: Asked) -> bool:
         """Whether a service may by the policy of the resource that it asks for."""
-        return self._judge({"principal": service, "policies": [], **_resource_policy(statements), **asdict(asked)})
-
-    def lets_across(self, principal: str, policies: Policies, statements: list[dict[str, Any]], asked: Asked) -> bool:
-        """Whether a role of another account may: its own policies and that of the resource have to allow it."""
-        return self._judge({"principal": principal, "policies": policies, **_resource_policy(statements), **asdict(asked)})
+        return self._judge(service, [], statements, asked)
 
     def condition_keys(self, action: str) -> list[str]:
         """Keys, in small letters, that AWS' action data lists for requests of that action or of every action."""
-        with self._lock:
-            keys: list[str] = _answer(json.dumps({"keysOf": action}))["keys"]
-            return keys
+        keys: list[str] = self._answer({"keysOf": action})["keys"]
+        return keys
 
-    def _judge(self, question: dict[str, Any]) -> bool:
-        line = json.dumps({"account": self._account, **question}, sort_keys=True)
+    def _judge(self, principal: str, policies: Policies, statements: list[dict[str, Any]], asked: Asked) -> bool:
+        # A resource without statements has no policy.
+        of_resource = {"resourcePolicy": {"Version": "2012-10-17", "Statement": statements}} if statements else {}
+        question = {"account": self._account, "principal": principal, "policies": policies, **of_resource, **asdict(asked)}
+        return bool(self._answer(question)["allowed"])
+
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        line = json.dumps(question, sort_keys=True)
         with self._lock:
             if line not in self._known:
-                self._known[line] = bool(_answer(line)["allowed"])
+                self._known[line] = _answer(line)
             return self._known[line]
-
-
-def _resource_policy(statements: list[dict[str, Any]]) -> dict[str, Any]:
-    """A resource without statements has no policy."""
-    return {"resourcePolicy": {"Version": "2012-10-17", "Statement": statements}} if statements else {}
 
 
 def _answer(line: str) -> dict[str, Any]:

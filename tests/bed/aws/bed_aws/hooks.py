@@ -29,11 +29,8 @@ class Move:
 
 
 LAUNCH = Move(LAUNCHING, EC2, GROUP, "Pending:Wait", "InService")
-LAUNCH_INTO_WARM_POOL = Move(LAUNCHING, EC2, WARM_POOL, "Warmed:Pending:Wait", "Warmed:Stopped")
-LAUNCH_FROM_WARM_POOL = Move(LAUNCHING, WARM_POOL, GROUP, "Pending:Wait", "InService")
 TERMINATION = Move(TERMINATING, GROUP, EC2, "Terminating:Wait", "Terminated")
 RETURN_TO_WARM_POOL = Move(TERMINATING, GROUP, WARM_POOL, "Terminating:Wait", "Warmed:Stopped")
-RETURN_TO_RUNNING_WARM_POOL = Move(TERMINATING, GROUP, WARM_POOL, "Terminating:Wait", "Warmed:Running")
 ROOT_VOLUME_REPLACEMENT = Move(
     TERMINATING, GROUP, GROUP, "ReplacingRootVolume:Wait", "RootVolumeReplaced", "ReplaceRootVolume"
 )
@@ -43,18 +40,13 @@ ROOT_VOLUME_REPLACED = Move(LAUNCHING, GROUP, GROUP, "Pending:Wait", "InService"
 @dataclass(frozen=True)
 class Hook:
     name: str
-    transition: str
-    heartbeat_timeout_s: float
-    default_result: str
-    metadata: str | None = None
-    global_timeout_s: float | None = None
-    """AWS calculates it and takes none. A test may have less patience."""
-    notifies: str | None = None
-    """The ARN of a queue or topic that hears of each action, beside the event bus. Nothing is sent here."""
+    transition: str = TERMINATING
+    heartbeat_timeout_s: int = 300
+    default_result: str = "ABANDON"
 
     @property
-    def max_wait_s(self) -> float:
-        return self.global_timeout_s or min(MAX_TIMEOUTS * self.heartbeat_timeout_s, MAX_WAIT_S)
+    def max_wait_s(self) -> int:
+        return min(MAX_TIMEOUTS * self.heartbeat_timeout_s, MAX_WAIT_S)
 
 
 @dataclass(frozen=True)
@@ -63,8 +55,6 @@ class Group:
     arn: str
     hooks: list[Hook]
     tags: dict[str, str]
-    keeps_abandoned: bool = False
-    """Its instance lifecycle policy: an instance whose terminate hook is abandoned stays, for somebody to end."""
 
 
 @dataclass
@@ -93,31 +83,22 @@ class Action:
         return self.ended_by is None
 
     def described(self) -> dict[str, Any]:
-        return {
-            "hook": self.hook.name,
-            "token": self.token,
-            "heartbeats": self.heartbeats,
-            "result": self.result,
-            "ended_by": self.ended_by,
-        }
+        shown = {key: getattr(self, key) for key in ("token", "heartbeats", "result", "ended_by")}
+        return {"hook": self.hook.name, **shown}
 
     def event(self) -> Event:
-        detail = {
-            "LifecycleActionToken": self.token,
-            "AutoScalingGroupName": self.group.name,
-            "LifecycleHookName": self.hook.name,
-            "EC2InstanceId": self.instance_id,
-            "LifecycleTransition": self.hook.transition,
-            "Origin": self.move.origin,
-            "Destination": self.move.destination,
-        }
-        if self.hook.metadata is not None:
-            detail["NotificationMetadata"] = self.hook.metadata
-        if self.move.action is not None:
-            detail["Action"] = self.move.action
         return {
             "detail-type": EVENTS[self.hook.transition],
             "source": "aws.autoscaling",
             "resources": [self.group.arn],
-            "detail": detail,
+            "detail": {
+                "LifecycleActionToken": self.token,
+                "AutoScalingGroupName": self.group.name,
+                "LifecycleHookName": self.hook.name,
+                "EC2InstanceId": self.instance_id,
+                "LifecycleTransition": self.hook.transition,
+                "Origin": self.move.origin,
+                "Destination": self.move.destination,
+                **({"Action": self.move.action} if self.move.action else {}),
+            },
         }

@@ -10,18 +10,15 @@ from typing import Any
 
 from moto.sts.models import AssumedRole
 
-from bed_aws import template
+from bed_aws import stack
 from bed_aws.call import Call
-from bed_aws.errors import AwsError, Protocol
+from bed_aws.errors import AwsError
 from bed_aws.evaluator import Asked, Evaluator, Policies
 from bed_aws.intrinsics import Intrinsics
 from bed_aws.moto_side import Moto
 from bed_aws.rights import GroupTags, needed
-from bed_aws.stack import name as stacks_name
+from bed_aws.stack import FUNCTIONS, STACK
 
-STACK = "spillway"
-# By the names under which the tests take them.
-ROLES = {"spillway-drain": ("Drain", "DrainRole"), "spillway-announcer": ("Announcer", "AnnouncerRole")}
 SCHEDULES_ROLE = "SchedulesRole"
 # Who runs tools/spillway enroll; what that person may is in a file of its own.
 ENROLLER = "Enroller"
@@ -35,23 +32,13 @@ _ARNS = {
     "AWS::SQS::Queue": "arn:aws:sqs:{region}:{account}:{name}",
     "AWS::Serverless::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
 }
-# How each kind of service words it.
-_QUERY: tuple[int, str, Protocol] = (403, "AccessDenied", "query")
-_JSON: tuple[int, str, Protocol] = (400, "AccessDeniedException", "json")
-_REST: tuple[int, str, Protocol] = (403, "AccessDeniedException", "json")
-_DENIED: dict[str, tuple[int, str, Protocol]] = {
-    "autoscaling": _QUERY,
-    "cloudformation": _QUERY,
-    "ec2": (403, "UnauthorizedOperation", "ec2"),
-    "eks": _REST,
-    "elasticloadbalancing": _QUERY,
-    "events": _JSON,
-    "lambda": _REST,
-    "scheduler": _REST,
-    "secretsmanager": _JSON,
-    "sqs": _JSON,
-    "sns": (403, "AuthorizationError", "query"),
-    "ssm": _JSON,
+# How each protocol words it. SNS has a word of its own.
+_DENIED = {
+    "ec2": (403, "UnauthorizedOperation"),
+    "json": (400, "AccessDeniedException"),
+    "query": (403, "AccessDenied"),
+    "rest-json": (403, "AccessDeniedException"),
+    "sns": (403, "AuthorizationError"),
 }
 
 
@@ -66,9 +53,9 @@ class Deployed:
 
 
 class Iam:
-    def __init__(self, path: Path, moto: Moto, record: Path | None = None) -> None:
-        """`record`: where what was asked for is written, a line each."""
-        self._template = template.read(path)
+    def __init__(self, whole: dict[str, Any], moto: Moto, record: Path | None = None) -> None:
+        """`whole`: the template. `record`: where what was asked for is written, a line each."""
+        self._template = whole
         self._moto = moto
         self._evaluator = Evaluator(moto.account)
         self._deployed: dict[str, Deployed] = {}
@@ -82,7 +69,7 @@ class Iam:
 
     def deploy(self, access_key_id: str, role: str, name: str, variables: dict[str, str]) -> None:
         """A function has been given credentials. Of a role that the template lacks nothing is judged."""
-        logical_id, logical_role = ROLES.get(role, ("", ""))
+        logical_id, logical_role = FUNCTIONS.get(role, ("", ""))
         if role == ENROLLERS_ROLE:
             self._deployed[access_key_id] = Deployed(name, ENROLLER, name, {})
         if logical_role in self._template["Resources"]:
@@ -94,12 +81,17 @@ class Iam:
         deployed = self._deployed.get(call.access_key_id)
         if deployed is None:
             return
-        function = self._arn(deployed)
+        function = f"arn:aws:lambda:{self._moto.region}:{self._moto.account}:function:{deployed.name}"
         seen = {"aws:RequestedRegion": call.region, "lambda:SourceFunctionArn": function}
         for asked in needed(call, self._moto, tags):
             asked = Asked(asked.action, asked.resource, {**seen, **asked.context})
             if not self._allows(deployed, deployed.role, asked):
-                raise denied(call.service, caller.arn, asked)
+                status, code = _DENIED[call.service if call.service in _DENIED else call.protocol]
+                message = (
+                    f"User: {caller.arn} is not authorized to perform: {asked.action} on resource: {asked.resource} because no "
+                    f"identity-based policy allows the {asked.action} action"
+                )
+                raise AwsError(status, code, message)
 
     def may_schedule(self, access_key_id: str, function: str) -> bool:
         """Whether Scheduler's role may invoke that function, in the stack of whoever made the schedule."""
@@ -114,20 +106,12 @@ class Iam:
         return allowed
 
     def _note(self, deployed: Deployed, role: str, asked: Asked, allowed: bool) -> None:
-        if self._record is None:
-            return
-        parameters = deployed.parameters
-        line = json.dumps(
-            {"name": deployed.name, "role": role, "parameters": parameters, "allowed": allowed, **vars(asked)},
-            sort_keys=True,
-        )
-        if line not in self._recorded:
+        of = {"name": deployed.name, "role": role, "parameters": deployed.parameters, "allowed": allowed}
+        line = json.dumps({**of, **vars(asked)}, sort_keys=True)
+        if self._record and line not in self._recorded:
             self._recorded.add(line)
             with self._record.open("a") as file:
                 file.write(line + "\n")
-
-    def _arn(self, deployed: Deployed) -> str:
-        return f"arn:aws:lambda:{self._moto.region}:{self._moto.account}:function:{deployed.name}"
 
 
 def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]) -> dict[str, str]:
@@ -174,7 +158,7 @@ def enrollers_policies() -> Policies:
     return [{"name": file.stem, "policy": json.loads(file.read_text())}]
 
 
-def names(resources: dict[str, Any], moto: Moto, own: dict[str, str], stack: str = STACK) -> dict[str, str]:
+def names(resources: dict[str, Any], moto: Moto, own: dict[str, str], of: str = STACK) -> dict[str, str]:
     """What `Ref` and `GetAtt` of the resources come to, and of the stack; some have names of their own."""
     where = {"account": moto.account, "region": moto.region}
     known = {
@@ -186,7 +170,7 @@ def names(resources: dict[str, Any], moto: Moto, own: dict[str, str], stack: str
     }
     for logical_id, resource in resources.items():
         made = resource["Type"] in ("AWS::Scheduler::ScheduleGroup", "AWS::SQS::Queue")
-        name = own.get(logical_id, stacks_name(logical_id) if made else f"{stack}-{logical_id}")
+        name = own.get(logical_id, stack.name(logical_id) if made else f"{of}-{logical_id}")
         known[logical_id] = name
         if arn := _ARNS.get(resource["Type"]):
             known[f"{logical_id}.Arn"] = arn.format(name=name, **where)
@@ -195,12 +179,3 @@ def names(resources: dict[str, Any], moto: Moto, own: dict[str, str], stack: str
             known[f"{logical_id}{event}.Arn"] = _ARNS["AWS::Events::Rule"].format(name=f"{STACK}-{logical_id}{event}", **where)
     return known
 
-
-def denied(service: str, who: str, asked: Asked) -> AwsError:
-    """What AWS answers to who has not the right."""
-    status, code, protocol = _DENIED[service]
-    message = (
-        f"User: {who} is not authorized to perform: {asked.action} on resource: {asked.resource} because no "
-        f"identity-based policy allows the {asked.action} action"
-    )
-    return AwsError(status, code, message, protocol)

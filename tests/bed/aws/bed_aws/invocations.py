@@ -13,7 +13,6 @@ from typing import Any
 
 from werkzeug import Response
 
-from bed_aws import shapes
 from bed_aws.call import Call
 from bed_aws.errors import AwsError, BedError
 from bed_aws.iam import Iam
@@ -51,26 +50,21 @@ class Invocations:
             raise BedError(f"nobody waits for {id}", 404)
         self._waiting.pop(id).set_result({"result": result, "failed": failed})
 
-    def answer(self, call: Call) -> Response | None:
+    def answer(self, call: Call) -> dict[str, Any] | Response | None:
         if call.action == "GetAccountSettings":
-            limit = {"ConcurrentExecutions": USUAL_LIMIT, "UnreservedConcurrentExecutions": USUAL_LIMIT}
-            return Response(json.dumps({"AccountLimit": limit}), mimetype="application/json")
+            return {"AccountLimit": {"ConcurrentExecutions": USUAL_LIMIT, "UnreservedConcurrentExecutions": USUAL_LIMIT}}
         if call.action != "Invoke":
             return None
-        name = call.request.path.split("/")[3]
-        how = call.request.headers.get("X-Amz-Invocation-Type", "RequestResponse")
-        if violations := shapes.violations("lambda", "Invoke", {"FunctionName": name, "InvocationType": how}):
-            raise AwsError(400, "ValidationException", f"1 validation error detected: {violations[0]}")
+        name, payload = call.asked["FunctionName"], call.request.get_data()
+        how = call.asked.get("InvocationType", "RequestResponse")
         if how == "RequestResponse" and name in self._asked:
-            return self._awaited(name, call.request.get_data())
-        if not self._is_there(call.access_key_id, name):
-            arn = f"arn:aws:lambda:{self._moto.region}:{self._moto.account}:function:{name}"
-            raise AwsError(404, "ResourceNotFoundException", f"Function not found: {arn}")
+            return self._awaited(name, payload)
+        self._check_that_it_is_there(call.access_key_id, self._moto.function(name))
         if how == "DryRun":
             return Response(status=204)
         if how != "Event":
             raise AwsError(501, "NotImplementedException", "this stand-in for Lambda takes asynchronous invocations only")
-        self.queue(call.access_key_id, call.request.get_data())
+        self.queue(call.access_key_id, payload)
         return Response(status=202)
 
     def _awaited(self, name: str, payload: bytes) -> Response:
@@ -98,11 +92,10 @@ class Invocations:
         """What Scheduler does for who has made a schedule; an AwsError if its role may not."""
         if not self._iam.may_schedule(access_key_id, arn):
             raise AwsError(403, "AccessDeniedException", f"Scheduler's role may not invoke {arn}")
-        if not self._is_there(access_key_id, arn.rpartition(":")[2]):
-            raise AwsError(404, "ResourceNotFoundException", f"Function not found: {arn}")
+        self._check_that_it_is_there(access_key_id, arn)
         self.queue(access_key_id, payload.encode())
 
-    def _is_there(self, access_key_id: str, name: str) -> bool:
+    def _check_that_it_is_there(self, access_key_id: str, arn: str) -> None:
         """There is no function but the one that asks."""
-        caller = self._moto.sts.get_assumed_role_from_access_key(access_key_id)
-        return caller is not None and caller.session_name == name
+        if arn != self._moto.function(self._moto.session(access_key_id)):
+            raise AwsError(404, "ResourceNotFoundException", f"Function not found: {arn}")

@@ -1,6 +1,5 @@
 """Every AWS call that came in, in order: what the tests count."""
 
-import re
 import sys
 import time
 from dataclasses import asdict, dataclass, field
@@ -9,9 +8,6 @@ from typing import Any
 from werkzeug import Response
 
 from bed_aws.call import Call
-
-_XML_CODE = re.compile(r"<Code>([^<]+)</Code>")
-_JSON_CODE = re.compile(r'"__type":\s*"(?:[^"]*#)?([^"]+)"')
 
 
 @dataclass
@@ -22,14 +18,11 @@ class Entry:
     at: float = field(default_factory=time.time)
     status: int = 0
     """0: not answered yet, or the connection was dropped."""
-    error_code: str | None = None
 
     def answered(self, response: Response) -> None:
         self.status = response.status_code
-        if self.status >= 400:
-            self.error_code = _error_code(response)
-        what = f"{self.access_key_id} {self.service}:{self.action} {self.status} {self.error_code or ''}"
-        print(what.rstrip(), file=sys.stderr)
+        why = response.get_data(as_text=True) if self.status >= 400 else ""
+        print(f"{self.access_key_id} {self.service}:{self.action} {self.status} {why}".rstrip(), file=sys.stderr)
 
 
 class Journal:
@@ -43,11 +36,3 @@ class Journal:
 
     def calls(self, access_key_id: str | None = None) -> list[dict[str, Any]]:
         return [asdict(entry) for entry in list(self._entries) if access_key_id in (None, entry.access_key_id)]
-
-
-def _error_code(response: Response) -> str | None:
-    if code := response.headers.get("x-amzn-errortype"):
-        return code
-    text = response.get_data(as_text=True)
-    found = _XML_CODE.search(text) or _JSON_CODE.search(text)
-    return found[1] if found else None

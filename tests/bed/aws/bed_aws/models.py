@@ -1,67 +1,48 @@
 """Requests and answers held to AWS' own models of its services, which botocore carries: no member that there is not, none of
-another type, none missing. moto reads the requests, botocore the answers.
+another type, none missing. moto reads the requests and writes the answers.
 """
 
 import json
 import re
+import uuid
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
-from urllib.parse import unquote
 
 from botocore.model import OperationModel, Shape, StructureShape
-from botocore.parsers import create_parser
 from botocore.validate import ParamValidator
-from moto.core.model import OperationModel as MotoOperationModel
-from moto.core.parse import PROTOCOL_PARSERS
-from moto.core.utils import get_service_model
+from moto.core.serialize import SerializationContext, get_serializer_class
 from werkzeug import Response
 
-from bed_aws import shapes
-from bed_aws.call import Call, path_of
+from bed_aws.call import Call
+from bed_aws.errors import AwsError
 
-# botocore's name of a service, where its requests are signed by another.
-SERVICES = {"elasticloadbalancing": "elbv2"}
 # What every query has beside its members.
 _OF_A_QUERY = {"Action", "Version"}
-_PARAMETER = re.compile(r"\{(\w+)\+?\}")
+Result = dict[str, Any]
 
 
 def request_problems(call: Call) -> list[str]:
     """What AWS would not understand of a request."""
-    service = SERVICES.get(call.service, call.service)
-    operation = _operation(service, call.action)
-    body, request = call.request.get_data(), call.request
-    parsed = PROTOCOL_PARSERS[operation.service_model.protocol](operation).parse(
-        {
-            "method": request.method,
-            "values": request.values,
-            "headers": request.headers,
-            "body": body,
-            "url_path": path_of(request),
-            "url_params": _in_path(operation, path_of(request)),
-        }
-    )
-    unknown = _unknown_in_query(operation, request.values) if "Action" in request.values else _unknown_in_json(operation, body)
-    return unknown + shapes.violations(service, call.action, parsed) + _of_another_type(parsed, operation.input_shape)
+    operation, asked = call.operation, call.asked
+    unknown = _unknown_in_query(operation, call) if "Action" in call.request.values else _unknown_in_json(operation, call)
+    if operation.input_shape is None:
+        return unknown
+    # SQS takes the names that its documentation lists; its model has those of a queue, of which SentTimestamp is none.
+    is_receive = (call.service, call.action) == ("sqs", "ReceiveMessage")
+    judged = {name: value for name, value in asked.items() if not (is_receive and name == "AttributeNames")}
+    return unknown + list(_violations(operation.input_shape, judged, "")) + _of_another_type(asked, operation.input_shape)
 
 
-def answer_problems(call: Call, response: Response) -> list[str]:
-    """What a client of that service would miss in an answer, or not understand."""
-    operation = _operation(SERVICES.get(call.service, call.service), call.action)
-    if response.status_code >= 400 or operation.output_shape is None:
-        return []
-    body = response.get_data()
-    answered = {"body": body, "headers": dict(response.headers), "status_code": response.status_code}
-    parsed = create_parser(operation.service_model.protocol).parse(answered, operation.output_shape)
-    parsed.pop("ResponseMetadata", None)
-    is_payload = "payload" in operation.output_shape.serialization
-    unknown = _unknown("", json.loads(body), operation.output_shape) if response.is_json and body and not is_payload else []
-    return unknown + _of_another_type(parsed, operation.output_shape)
-
-
-@cache
-def _operation(service: str, action: str) -> MotoOperationModel:
-    return get_service_model(service).operation_model(action)
+def answer(call: Call, result: Result | AwsError) -> Response:
+    """A result or an error in the service's protocol; a TypeError if the model has no such result."""
+    if isinstance(result, dict) and (problems := _of_another_type(result, call.operation.output_shape)):
+        raise TypeError(f"the stand-in for {call.service}:{call.action}: {problems}")
+    context = SerializationContext(str(uuid.uuid4()))
+    serializer = get_serializer_class(call.operation.service_model.service_name, call.protocol)(call.operation, context)
+    made = serializer.serialize(result)
+    status = result.status if isinstance(result, AwsError) else made["status_code"]
+    return Response(made["body"], status, {**made["headers"], "x-amzn-requestid": context.request_id})
 
 
 def _of_another_type(given: Any, shape: Shape | None) -> list[str]:
@@ -71,29 +52,68 @@ def _of_another_type(given: Any, shape: Shape | None) -> list[str]:
     return [report.generate_report()] if report.has_errors() else []
 
 
-def _in_path(operation: OperationModel, path: str) -> dict[str, str]:
-    template = operation.http["requestUri"].partition("?")[0]
-    names = _PARAMETER.findall(template)
-    pattern = _PARAMETER.sub(lambda found: "(.+)" if found[0].endswith("+}") else "([^/]+)", template)
-    found = re.fullmatch(pattern, path)
-    return dict(zip(names, map(unquote, found.groups()), strict=True)) if found else {}
+def _violations(shape: Shape, given: Any, path: str) -> Iterator[str]:
+    """What AWS would find wrong before it looks at anything else, in its words."""
+    if isinstance(shape, StructureShape) and isinstance(given, dict):
+        for name in shape.required_members:
+            if given.get(name) is None:
+                yield f"Value null at '{_below(path, name)}' failed to satisfy constraint: Member must not be null"
+        for name, value in given.items():
+            if value is not None:
+                yield from _violations(shape.members[name], value, _below(path, name))
+    elif shape.type_name == "list":
+        yield from (f"Value at '{path}' failed to satisfy constraint: {constraint}" for constraint in _of_length(shape, given))
+        for number, one in enumerate(given, 1):
+            yield from _violations(shape.member, one, f"{path}.{number}.member")
+    elif shape.type_name == "string":
+        limits = shape.metadata
+        broken = _of_length(shape, given)
+        if "pattern" in limits and not _matches(limits["pattern"], given):
+            broken.append(f"Member must satisfy regular expression pattern: {limits['pattern']}")
+        if "enum" in limits and given not in limits["enum"]:
+            broken.append(f"Member must satisfy enum value set: [{', '.join(limits['enum'])}]")
+        yield from (f"Value '{given}' at '{path}' failed to satisfy constraint: {constraint}" for constraint in broken)
 
 
-def _unknown_in_query(operation: OperationModel, values: Any) -> list[str]:
+def _of_length(shape: Shape, given: Any) -> list[str]:
+    least, most = shape.metadata.get("min", 0), shape.metadata.get("max", len(given))
+    short = [f"Member must have length greater than or equal to {least}"] if len(given) < least else []
+    return short + ([f"Member must have length less than or equal to {most}"] if len(given) > most else [])
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str] | None:
+    """Some are Java's, with surrogates in a range, which Python does not read: they hold for everything."""
+    try:
+        return re.compile(pattern)
+    except re.error:
+        return None
+
+
+def _matches(pattern: str, given: str) -> bool:
+    compiled = _pattern(pattern)
+    return compiled is None or compiled.search(given) is not None
+
+
+def _below(path: str, member: str) -> str:
+    """AWS writes members in lower camel case: `target.roleArn`."""
+    member = member[0].lower() + member[1:]
+    return f"{path}.{member}" if path else member
+
+
+def _unknown_in_query(operation: OperationModel, call: Call) -> list[str]:
     members = operation.input_shape.members if operation.input_shape else {}
     names = set(_OF_A_QUERY)
     for name, shape in members.items():
         by_wire = shape.serialization.get("queryName") or shape.serialization.get("name", name)
         names |= {name, by_wire, by_wire[0].upper() + by_wire[1:]}
-    return [f"{operation.name} has no member {key}" for key in values if key.partition(".")[0] not in names]
+    return [f"{operation.name} has no member {key}" for key in call.request.values if key.partition(".")[0] not in names]
 
 
-def _unknown_in_json(operation: OperationModel, body: bytes) -> list[str]:
-    shape = operation.input_shape
+def _unknown_in_json(operation: OperationModel, call: Call) -> list[str]:
+    body, shape = call.request.get_data(), operation.input_shape
     # What is no JSON is a payload: a function's event, an object.
-    if not body or shape is None or "payload" in shape.serialization:
-        return []
-    return _unknown("", json.loads(body), shape)
+    return [] if not body or shape is None or "payload" in shape.serialization else _unknown("", json.loads(body), shape)
 
 
 def _unknown(path: str, given: Any, shape: Shape) -> list[str]:

@@ -1,34 +1,22 @@
-"""Queues that others than the AWS side read, in moto's SQS: Lambda's poller, and what is measured beside the product. And a
-stand-in for Lambda's ListEventSourceMappings.
+"""Messages in moto: queues that others than the AWS side read, such as Lambda's poller, topics with a subscriber, and places for
+a secret.
 """
 
 import json
-import uuid
 from typing import Any
 
 from moto.sqs.models import Message
-from werkzeug import Response
 
-from bed_aws.call import Call
+from bed_aws import stack
 from bed_aws.moto_side import Moto
+
+# The function's failure queue.
+FAILURES = stack.name("Failures")
 
 
 class Queues:
     def __init__(self, moto: Moto) -> None:
         self._moto = moto
-        self._mappings: list[dict[str, Any]] = []
-
-    def answer(self, call: Call) -> Response | None:
-        if call.action != "ListEventSourceMappings":
-            return None
-        function = call.request.args.get("FunctionName")
-        found = [one for one in self._mappings if function in (None, one["FunctionArn"].rpartition(":")[2])]
-        return Response(json.dumps({"EventSourceMappings": found}), mimetype="application/json")
-
-    def create_mapping(self, function: str, source: str) -> None:
-        """Records an event source mapping. Nothing polls its source."""
-        arn = f"arn:aws:lambda:{self._moto.region}:{self._moto.account}:function:{function}"
-        self._mappings.append({"UUID": str(uuid.uuid4()), "EventSourceArn": source, "FunctionArn": arn, "State": "Enabled"})
 
     def create(self, name: str) -> None:
         self._moto.sqs.create_queue(name)
@@ -58,6 +46,28 @@ class Queues:
             self._moto.sqs.delete_message(name, handle)
         for handle in come_back:
             self._moto.sqs.change_message_visibility(name, handle, 0)
+
+    def topic(self, name: str) -> str:
+        """A topic, and a queue that is subscribed to it; its ARN."""
+        topic = self._moto.sns.create_topic(name)
+        queue = self._moto.sqs.create_queue(f"{name}-subscriber")
+        self._moto.sns.subscribe(topic.arn, queue.queue_arn, "sqs")
+        return str(topic.arn)
+
+    def published(self, name: str) -> list[dict[str, str]]:
+        """What the topic's subscriber has got, the oldest first, without taking it."""
+        return [json.loads(body) for body in self.bodies(f"{name}-subscriber")]
+
+    def parameter(self, name: str, value: str) -> None:
+        """A SecureString of Parameter Store."""
+        self._moto.ssm.put_parameter(name, "", value, "SecureString", "", "", False, [], "text", None, None)
+
+    def secret(self, name: str, value: str) -> str:
+        make = self._moto.secretsmanager.create_secret
+        return str(json.loads(make(name, value, None, None, [], None, None, [], force_overwrite=False))["ARN"])
+
+    def change_secret(self, arn: str, value: str) -> None:
+        self._moto.secretsmanager.put_secret_value(arn, value, None, None, ["AWSCURRENT"])
 
     def _record(self, message: Message, queue_arn: str) -> dict[str, Any]:
         return {

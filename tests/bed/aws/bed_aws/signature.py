@@ -12,8 +12,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotocoreCredentials
 from moto.sts.models import AssumedRole
 
-from bed_aws.credentials import Credentials, expired
-from bed_aws.errors import AwsError, Protocol
+from bed_aws.credentials import Credentials
+from bed_aws.errors import AwsError
 
 MAX_SKEW = timedelta(minutes=5)
 # A presigned GetCallerIdentity is good for this long, whatever its X-Amz-Expires says.
@@ -24,27 +24,22 @@ _MISMATCH = (
     "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key "
     "and signing method. Consult the service documentation for details."
 )
-# Status and code by protocol. EC2 does not tell an unknown key from a wrong signature.
+# Status, code and message in EC2, in a query, and in anything else. EC2 does not tell an unknown key from a wrong signature.
 _EC2_FAILURE = (401, "AuthFailure", "AWS was not able to validate the provided access credentials")
 _MISSING = {
     "ec2": _EC2_FAILURE,
     "query": (403, "MissingAuthenticationToken", "Request is missing Authentication Token"),
-    "json": (403, "MissingAuthenticationTokenException", "Missing Authentication Token"),
+    "": (403, "MissingAuthenticationTokenException", "Missing Authentication Token"),
 }
 _UNKNOWN = {
     "ec2": _EC2_FAILURE,
     "query": (403, "InvalidClientTokenId", _INVALID_TOKEN),
-    "json": (403, "UnrecognizedClientException", _INVALID_TOKEN),
+    "": (403, "UnrecognizedClientException", _INVALID_TOKEN),
 }
 _WRONG = {
     "ec2": _EC2_FAILURE,
     "query": (403, "SignatureDoesNotMatch", _MISMATCH),
-    "json": (403, "InvalidSignatureException", _MISMATCH),
-}
-_EXPIRED = {
-    "ec2": (400, "RequestExpired", "Request has expired."),
-    "query": (403, "ExpiredToken", "The security token included in the request is expired"),
-    "json": (403, "ExpiredTokenException", "The security token included in the request is expired"),
+    "": (403, "InvalidSignatureException", _MISMATCH),
 }
 
 
@@ -72,16 +67,15 @@ class _Claim:
     max_age: timedelta
 
 
-def check(signed: Signed, credentials: Credentials, protocol: Protocol) -> AssumedRole:
+def check(signed: Signed, credentials: Credentials, protocol: str) -> AssumedRole:
     """Who signed this; an AwsError when AWS would refuse it."""
+    protocol = protocol if protocol in _WRONG else ""
     claim = _claim(signed)
     if claim is None:
         raise AwsError(*_MISSING[protocol])
     role = credentials.find(claim.access_key_id)
     if role is None or not hmac.compare_digest(role.session_token.encode(), claim.token.encode()):
         raise AwsError(*_UNKNOWN[protocol])
-    if expired(role):
-        raise AwsError(*_EXPIRED[protocol])
     if not (_is_timely(claim) and hmac.compare_digest(_signature(signed, claim, role), claim.signature)):
         raise AwsError(*_WRONG[protocol])
     return role
@@ -123,7 +117,6 @@ def _signature(signed: Signed, claim: _Claim, role: AssumedRole) -> str:
         headers["x-amz-content-sha256"] = sha256(signed.body).hexdigest()
     request = AWSRequest(signed.method, f"{url}?{unsigned_query}" if query else url, headers, signed.body)
     request.context["timestamp"] = claim.timestamp
-    auth = SigV4Auth(
-        BotocoreCredentials(role.access_key_id, role.secret_access_key, role.session_token), claim.service, claim.region
-    )
+    keys = BotocoreCredentials(role.access_key_id, role.secret_access_key, role.session_token)
+    auth = SigV4Auth(keys, claim.service, claim.region)
     return auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)

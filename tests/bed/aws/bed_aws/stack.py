@@ -1,37 +1,36 @@
-"""What the bed makes of the product's stack, in moto: the schedule group, Scheduler's role and the queues, from the template;
-and the variables by which the function knows them. Deleting the stack takes them away.
+"""What the bed makes of the product's stack, in moto: the schedule group, Scheduler's role, the queues and the rules, from the
+template; and the variables by which the function knows them. Deleting the stack takes them away.
 """
 
 import json
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from bed_aws import template
+from bed_aws import rules
 from bed_aws.intrinsics import Intrinsics
 from bed_aws.moto_side import Moto
 from bed_aws.template import TemplateError
 
-STACK = "spillway"
+STACK = rules.STACK
 # CloudFormation ends each name that it makes with twelve random characters.
 SUFFIX = "1A2B3C4D5E6F"
+# Functions and their roles, by the names under which the tests take them.
+FUNCTIONS = {"spillway-drain": ("Drain", "DrainRole"), "spillway-announcer": ("Announcer", "AnnouncerRole")}
+GROUP, QUEUE = "AWS::Scheduler::ScheduleGroup", "AWS::SQS::Queue"
 
 
-def install(path: Path, moto: Moto, parameters: dict[str, str] | None = None) -> dict[str, str]:
-    """Makes the schedule groups, Scheduler's roles and the queues; answers the function's variables made of them."""
-    whole = template.read(path)
-    resources, arns = whole["Resources"], (parameters or {}).get("RoleArns", "")
+def install(whole: dict[str, Any], moto: Moto, arns: str = "") -> dict[str, str]:
+    """Makes the parts of the stack; answers the function's variables made of them. `arns`: roles that are handed in."""
     known = {} if arns else roles(whole, moto, STACK)
-    for logical_id, resource in resources.items():
-        if resource["Type"] == "AWS::Scheduler::ScheduleGroup":
-            known[logical_id] = moto.scheduler.create_schedule_group(name(logical_id), []).name
-        elif resource["Type"] == "AWS::SQS::Queue":
-            known[f"{logical_id}.Arn"] = moto.sqs.create_queue(name(logical_id)).queue_arn
+    for logical_id in _of_type(whole, GROUP):
+        known[logical_id] = moto.scheduler.create_schedule_group(name(logical_id), []).name
+    for logical_id in _of_type(whole, QUEUE):
+        known[f"{logical_id}.Arn"] = moto.sqs.create_queue(name(logical_id)).queue_arn
+    rules.put(rules.read(whole), moto)
     made = Intrinsics(whole, {"RoleArns": arns}, known)
-    return {
-        variable: text
-        for variable, value in _variables(resources["Drain"]).items()
-        if (text := _made_of(value, made, known)) is not None
-    }
+    variables = whole["Resources"]["Drain"]["Properties"].get("Environment", {}).get("Variables", {})
+    found = {variable: _made_of(value, made, known) for variable, value in variables.items()}
+    return {variable: text for variable, text in found.items() if text is not None}
 
 
 def roles(whole: dict[str, Any], moto: Moto, stack: str) -> dict[str, str]:
@@ -48,14 +47,14 @@ def remove_roles(whole: dict[str, Any], moto: Moto, stack: str) -> None:
             moto.iam.delete_role(f"{stack}-{logical_id}")
 
 
-def remove(path: Path, moto: Moto) -> None:
+def remove(whole: dict[str, Any], moto: Moto) -> None:
     """What CloudFormation deletes with the stack. A schedule group goes with its schedules, a queue with its messages."""
-    remove_roles(template.read(path), moto, STACK)
-    for logical_id, resource in template.resources(path).items():
-        if resource["Type"] == "AWS::Scheduler::ScheduleGroup":
-            moto.scheduler.delete_schedule_group(name(logical_id))
-        elif resource["Type"] == "AWS::SQS::Queue":
-            moto.sqs.delete_queue(name(logical_id))
+    remove_roles(whole, moto, STACK)
+    for logical_id in _of_type(whole, GROUP):
+        moto.scheduler.delete_schedule_group(name(logical_id))
+    for logical_id in _of_type(whole, QUEUE):
+        moto.sqs.delete_queue(name(logical_id))
+    rules.remove(rules.read(whole), moto)
 
 
 def left(moto: Moto) -> dict[str, list[str]]:
@@ -72,20 +71,32 @@ def left(moto: Moto) -> dict[str, list[str]]:
     return {kind: sorted(names) for kind, names in found.items()}
 
 
+def limits(whole: dict[str, Any], role: str) -> dict[str, int | None]:
+    """How the function of a role is invoked; of one that the template lacks there are no limits."""
+    logical_id, _ = FUNCTIONS.get(role, ("", ""))
+    properties = whole["Resources"].get(logical_id, {}).get("Properties", {})
+    config = properties.get("EventInvokeConfig", {})
+    return {
+        "maximum_retry_attempts": config.get("MaximumRetryAttempts"),
+        "maximum_event_age_s": config.get("MaximumEventAgeInSeconds"),
+        "reserved_concurrency": properties.get("ReservedConcurrentExecutions"),
+    }
+
+
 def name(logical_id: str) -> str:
     """As CloudFormation names what the template does not."""
     return f"{STACK}-{logical_id}-{SUFFIX}"
 
 
+def _of_type(whole: dict[str, Any], kind: str) -> Iterator[str]:
+    return (logical_id for logical_id, resource in whole["Resources"].items() if resource["Type"] == kind)
+
+
 def _of_scheduler(whole: dict[str, Any]) -> dict[str, str]:
     """The trust policies of the roles that Scheduler takes."""
-    iam_roles = {name: one for name, one in whole["Resources"].items() if one["Type"] == "AWS::IAM::Role"}
-    trusts = {name: json.dumps(one["Properties"]["AssumeRolePolicyDocument"]) for name, one in iam_roles.items()}
+    resources = whole["Resources"]
+    trusts = {one: json.dumps(resources[one]["Properties"]["AssumeRolePolicyDocument"]) for one in _of_type(whole, "AWS::IAM::Role")}
     return {name: trust for name, trust in trusts.items() if "scheduler.amazonaws.com" in trust}
-
-
-def _variables(resource: dict[str, Any]) -> dict[str, Any]:
-    return resource["Properties"].get("Environment", {}).get("Variables", {})
 
 
 def _made_of(value: Any, made: Intrinsics, known: dict[str, str]) -> str | None:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
-from werkzeug import Request
+from moto.core.request import Request
 
 from bed_aws.call import Call
 from bed_aws.credentials import Credentials, user_id
@@ -42,10 +42,8 @@ class Tls:
         self.authority = folder / "sts-proxy-ca.pem"
         self.authority.write_bytes(authority.public_bytes(Encoding.PEM))
         chain = folder / "sts-proxy.pem"
-        chain.write_bytes(
-            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-            + certificate.public_bytes(Encoding.PEM)
-        )
+        secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        chain.write_bytes(secret + certificate.public_bytes(Encoding.PEM))
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(chain)
 

@@ -34,13 +34,3 @@ def read(template: Path) -> dict[str, Any]:
 def parsed(text: str) -> dict[str, Any]:
     whole: dict[str, Any] = yaml.load(text, _Loader)
     return whole
-
-
-def resources(template: Path) -> dict[str, Any]:
-    """The resources by their logical ids, with nothing resolved."""
-    return read(template)["Resources"]
-
-
-def parameters(template: Path) -> dict[str, Any]:
-    """The parameters' definitions by their names."""
-    return read(template).get("Parameters", {})

@@ -1,64 +1,73 @@
-"""The stand-in for lifecycle actions holds an instance as Auto Scaling does, and lets go of it the same way."""
+"""The stand-in for Auto Scaling holds, lets go of and replaces an instance as Auto Scaling does."""
 
 from typing import Any
 
-from botocore.exceptions import ClientError
-
-from tests.side import OnTheSide, Refused, bed, move, until_gone
+from tests.side import OnTheSide, bed
 
 
-def hook(name: str = "drain", **fields: Any) -> dict[str, Any]:
-    return {"name": name, "transition": "autoscaling:EC2_INSTANCE_TERMINATING", "heartbeat_timeout_s": 60, **fields}
+def leave(instance: str) -> list[dict[str, Any]]:
+    return bed("move_past_hooks", instance_id=instance, how="terminate")
 
 
 class Lifecycle(OnTheSide):
-    def complete(self, result: str = "CONTINUE", name: str = "drain", **target: str) -> None:
-        self.client("autoscaling").complete_lifecycle_action(
-            AutoScalingGroupName=self.id().rpartition(".")[2],
-            LifecycleHookName=name,
-            LifecycleActionResult=result,
-            **target,
-        )
+    def setUp(self) -> None:
+        super().setUp()
+        self.autoscaling = self.client("autoscaling")
 
-    def heartbeat(self, **target: str) -> None:
-        self.client("autoscaling").record_lifecycle_action_heartbeat(
-            AutoScalingGroupName=self.id().rpartition(".")[2], LifecycleHookName="drain", **target
-        )
+    def complete(self, name: str = "drain", result: str = "CONTINUE", **target: str) -> None:
+        of = {"AutoScalingGroupName": self.group, "LifecycleHookName": name, "LifecycleActionResult": result}
+        self.autoscaling.complete_lifecycle_action(**of, **target)
 
-    def assert_invalid(self, message: str, call: Any, **target: str) -> None:
-        with self.assertRaises(ClientError) as caught:
-            call(**target)
-        error = {"Type": "Sender", "Code": "ValidationError", "Message": message}
-        self.assertEqual(caught.exception.response["Error"], error)
-
-    def test_what_is_not_active_has_the_real_error_text(self) -> None:
-        instance = self.instance(hook())
-        no_token = "00000000-0000-0000-0000-000000000000"
-        by_instance = f"No active Lifecycle Action found with instance ID {instance}"
-        self.assert_invalid(by_instance, self.complete, InstanceId=instance)
-        self.assert_invalid(by_instance, self.heartbeat, InstanceId=instance)
-        self.assert_invalid(
-            f"No active Lifecycle Action found with token {no_token}", self.complete, LifecycleActionToken=no_token
-        )
-        [delivery] = move(instance)
+    def test_inactive_action_is_refused_by_token_and_instance(self) -> None:
+        instance = self.instance("drain")
+        none = "No active Lifecycle Action found with"
+        self.assert_refused("ValidationError", f"{none} instance ID {instance}", self.complete, InstanceId=instance)
+        [delivery] = leave(instance)
         token = delivery["event"]["detail"]["LifecycleActionToken"]
         self.complete(LifecycleActionToken=token)
-        ended = f"No active Lifecycle Action found with token {token}"
-        self.assert_invalid(ended, self.complete, LifecycleActionToken=token)
-        self.assert_invalid(ended, self.heartbeat, LifecycleActionToken=token)
+        self.assert_refused("ValidationError", f"{none} token {token}", self.complete, LifecycleActionToken=token)
+        heartbeat, of = self.autoscaling.record_lifecycle_action_heartbeat, {"AutoScalingGroupName": self.group}
+        of = {**of, "LifecycleHookName": "drain", "LifecycleActionToken": token}
+        self.assert_refused("ValidationError", f"{none} token {token}", heartbeat, **of)
 
-    def test_every_hook_holds_and_abandon_ends_them_all(self) -> None:
-        for result in ("CONTINUE", "ABANDON"):
-            instance = self.instance(hook(), hook("logs"))
-            self.assertEqual(len(move(instance)), 2)
-            self.complete(result, "logs", InstanceId=instance)
+    def test_abandon_ends_every_hook_and_continue_its_own(self) -> None:
+        for result, state in (("CONTINUE", "running"), ("ABANDON", "terminated")):
+            instance = self.instance("drain", "logs")
+            self.assertEqual(len(leave(instance)), 2)
+            self.complete("logs", result, InstanceId=instance)
             after = bed("instance", instance_id=instance)
-            self.assertEqual(after["state"], "running" if result == "CONTINUE" else "terminated")
-            self.assertEqual([action["result"] for action in after["actions"]], [None, result])
+            self.assertEqual((after["state"], [one["result"] for one in after["actions"]]), (state, [None, result]))
 
-    def test_without_a_hook_nothing_holds_it(self) -> None:
-        instance = self.instance()
-        self.assertEqual(move(instance), [])
-        until_gone(instance)
-        with self.assertRaisesRegex(Refused, "is Terminated, not InService"):
-            move(instance)
+    def terminate(self, instance: str, decrement: bool = False) -> str:
+        call = self.autoscaling.terminate_instance_in_auto_scaling_group
+        return call(InstanceId=instance, ShouldDecrementDesiredCapacity=decrement)["Activity"]["Cause"]
+
+    def test_replacement_is_of_the_same_kind_and_passes_the_hook(self) -> None:
+        instance = self.instance("drain", spot=True, tags={"team": "shop"})
+        self.terminate(instance)
+        self.assertEqual(bed("instance", instance_id=instance)["lifecycle_state"], "Terminating:Wait")
+        [launched] = bed("launched", name=self.group)["launched"]
+        [reservation] = self.client("ec2").describe_instances(InstanceIds=[launched["instance_id"]])["Reservations"]
+        [described] = reservation["Instances"]
+        self.assertIn({"Key": "team", "Value": "shop"}, described["Tags"])
+        self.assertEqual(described["InstanceLifecycle"], "spot")
+
+    def test_decrement_suspended_launch_or_second_request_launches_nothing(self) -> None:
+        instance = self.instance("drain")
+        bed("put_group_state", name=self.group, suspended=["Launch"])
+        self.terminate(instance)
+        self.terminate(instance)
+        other = bed("launch", group=self.group)["instance_id"]
+        self.assertIn("shrinking the capacity from 3 to 2", self.terminate(other, decrement=True))
+        self.assertEqual(bed("launched", name=self.group), {"desired": 2, "launched": []})
+        self.assert_refused("ValidationError", "No managed instance found", self.terminate, "i-0123456789abcdef0")
+
+    def test_spot_request_has_the_status_of_its_interruption(self) -> None:
+        instance, status = self.instance(spot=True), []
+        [reservation] = self.client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
+        request = reservation["Instances"][0]["SpotInstanceRequestId"]
+        for step in (lambda: None, lambda: bed("interrupt_in", instance_id=instance, in_s=60)):
+            step()
+            described = self.client("ec2").describe_spot_instance_requests(SpotInstanceRequestIds=[request])
+            status.append(described["SpotInstanceRequests"][0]["Status"]["Code"])
+        self.assertEqual(status, ["fulfilled", "marked-for-termination"])
