@@ -47,12 +47,12 @@ class Announcing:
         known = {**names(self._whole["Resources"], self._moto, {}), f"{self._logical_id}.Arn": queue.queue_arn}
         settings = Intrinsics(self._whole, parameters, known)
         # Its other variables are about places that a machine need not have.
-        variables = {name: one for name, one in self._function["Environment"]["Variables"].items() if name.startswith("SPILLWAY_")}
+        variables = self._function["Environment"]["Variables"].items()
         return {
             "queue": queue.name,
             "undelivered": undelivered.name,
             "batch_size": self._polled["BatchSize"],
             "window_s": self._polled["MaximumBatchingWindowInSeconds"],
             "timeout_s": self._function["Timeout"],
-            "variables": {name: str(settings.value(value)) for name, value in variables.items()},
+            "variables": {name: str(settings.value(one)) for name, one in variables if name.startswith("SPILLWAY_")},
         }

@@ -117,8 +117,9 @@ class AutoScaling:
             life = self._lives.get(instance_id)
             if life is None:
                 return {"state": state, "lifecycle_state": None, "actions": []}
+            actions = [action.described() for action in life.actions]
             lifecycle_state = "Terminated" if state == "terminated" else life.state
-            return {"state": state, "lifecycle_state": lifecycle_state, "actions": [one.described() for one in life.actions]}
+            return {"state": state, "lifecycle_state": lifecycle_state, "actions": actions}
 
     def _complete(self, asked: Json) -> Json:
         if (result := asked["LifecycleActionResult"]) not in ("CONTINUE", "ABANDON"):
@@ -195,7 +196,7 @@ class AutoScaling:
         return _page(asked, "AutoScalingGroups", described)
 
     def _group(self, group: Group, with_instances: bool) -> Json:
-        living = [one for one, life in self._lives.items() if life.group is group and life.state != "Terminated"]
+        living = [one for one in self._living() if self._lives[one].group is group]
         return {
             "AutoScalingGroupName": group.name,
             "AutoScalingGroupARN": group.arn,
@@ -211,10 +212,12 @@ class AutoScaling:
         }
 
     def _describe_instances(self, asked: Json) -> Json:
-        known = [one for one in asked.get("InstanceIds", []) if one in self._lives and self._lives[one].state != "Terminated"]
-        of_group = [{"AutoScalingGroupName": self._lives[one].group.name} for one in known]
-        shown = [{**self._instance(one, "HEALTHY"), **group} for one, group in zip(known, of_group, strict=True)]
-        return {"AutoScalingInstances": shown}
+        wanted = [one for one in self._living() if one in asked.get("InstanceIds", [])]
+        names = {one: {"AutoScalingGroupName": self._lives[one].group.name} for one in wanted}
+        return {"AutoScalingInstances": [{**self._instance(one, "HEALTHY"), **names[one]} for one in wanted]}
+
+    def _living(self) -> list[str]:
+        return [one for one, life in self._lives.items() if life.state != "Terminated"]
 
     def _instance(self, instance_id: str, health: str) -> Json:
         return {
@@ -226,7 +229,8 @@ class AutoScaling:
         }
 
     def _describe_activities(self, asked: Json) -> Json:
-        return _page(asked, "Activities", self.replacing.activities(asked["AutoScalingGroupName"]), ACTIVITIES_ON_A_PAGE)
+        activities = self.replacing.activities(asked["AutoScalingGroupName"])
+        return _page(asked, "Activities", activities, ACTIVITIES_ON_A_PAGE)
 
     def _begin(self, instance_id: str, move: Move) -> Deliveries:
         """Holds an instance for each hook that looks at such a move; answers what came of their events."""

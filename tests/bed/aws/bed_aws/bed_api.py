@@ -91,7 +91,7 @@ class BedApi:
         except BedError as error:
             return _json({"error": str(error)}, error.status)
         except (TypeError, ValueError) as error:
-            # A field too many or too few, or of the wrong type, most likely; the whole story is in the log if it is not.
+            # Most likely a field too many or too few, or of the wrong type; the log has the whole story.
             traceback.print_exc()
             return _json({"error": f"{type(error).__name__}: {error}"}, 400)
 
@@ -115,7 +115,8 @@ class BedApi:
         if joined:
             all_tags["aws:autoscaling:groupName"] = joined.name
         all_tags |= tags or {}
-        instance = self._state.instances.launch(zone, spot, all_tags, reservation.get("id"), reservation.get("lifecycle"))
+        reserved = (reservation.get("id"), reservation.get("lifecycle"))
+        instance = self._state.instances.launch(zone, spot, all_tags, *reserved)
         return {**described(instance), "delivered": autoscaling.launch(instance.id, joined) if joined else []}
 
     def interrupt_in(self, instance_id: str, in_s: float) -> list[Json]:

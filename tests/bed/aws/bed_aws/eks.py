@@ -104,7 +104,8 @@ class Eks:
         if not (role := _ROLE.fullmatch(principal)):
             raise _invalid(f"The specified principalArn is invalid: {principal}")
         if principal in self._entries[cluster]:
-            raise AwsError(409, "ResourceInUseException", "The specified access entry resource is already in use on this cluster.")
+            in_use = "The specified access entry resource is already in use on this cluster."
+            raise AwsError(409, "ResourceInUseException", in_use)
         now = time.time()
         entry = self._entries[cluster][principal] = {
             "clusterName": cluster,
@@ -135,21 +136,22 @@ class Eks:
     def _with_entries(self, asked: Json) -> str:
         cluster = self._cluster(asked["clusterName"])
         if cluster.mode == CONFIG_MAP:
-            mode = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."
-            raise AwsError(400, "InvalidRequestException", mode)
+            needed = "must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."
+            raise AwsError(400, "InvalidRequestException", f"The cluster's authentication mode {needed}")
         return cluster.name
 
     def _entry(self, asked: Json) -> Json:
         cluster, principal = self._with_entries(asked), asked["principalArn"]
         if principal not in self._entries[cluster]:
-            missing = f"The specified principalArn could not be found. You can view your available access entries: {principal}"
-            raise AwsError(404, "ResourceNotFoundException", missing)
+            missing = "The specified principalArn could not be found. You can view your available access entries"
+            raise AwsError(404, "ResourceNotFoundException", f"{missing}: {principal}")
         return self._entries[cluster][principal]
 
     def _write(self, cluster: str) -> None:
         # In place, at one stroke: the authenticator watches this very file.
         roles = [_mapping(entry) for entry in self.entries(cluster)]
-        (self._folder / f"{cluster}.json").write_text(json.dumps({"LastUpdatedDateTime": str(int(time.time())), "mapRoles": roles}))
+        text = json.dumps({"LastUpdatedDateTime": str(int(time.time())), "mapRoles": roles})
+        (self._folder / f"{cluster}.json").write_text(text)
 
 
 def _mapping(entry: Json) -> Json:

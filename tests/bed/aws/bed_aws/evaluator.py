@@ -41,7 +41,7 @@ class Evaluator:
         return self._judge(f"arn:aws:iam::{self._account}:role/{role}", policies, [], asked)
 
     def reaches(self, principal: str, policies: Policies, statements: list[dict[str, Any]], asked: Asked) -> bool:
-        """Whether somebody who has these policies may, by the policy of the resource too: in another account, by both."""
+        """Whether somebody with these policies may, by the policy of the resource too: in another account, by both."""
         context = {"aws:PrincipalArn": principal, **asked.context}
         return self._judge(principal, policies, statements, Asked(asked.action, asked.resource, context))
 
@@ -57,8 +57,8 @@ class Evaluator:
     def _judge(self, principal: str, policies: Policies, statements: list[dict[str, Any]], asked: Asked) -> bool:
         # A resource without statements has no policy.
         of_resource = {"resourcePolicy": {"Version": "2012-10-17", "Statement": statements}} if statements else {}
-        question = {"account": self._account, "principal": principal, "policies": policies, **of_resource, **asdict(asked)}
-        return bool(self._answer(question)["allowed"])
+        who = {"account": self._account, "principal": principal, "policies": policies}
+        return bool(self._answer({**who, **of_resource, **asdict(asked)})["allowed"])
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
         line = json.dumps(question, sort_keys=True)

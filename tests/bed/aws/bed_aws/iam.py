@@ -87,11 +87,9 @@ class Iam:
             asked = Asked(asked.action, asked.resource, {**seen, **asked.context})
             if not self._allows(deployed, deployed.role, asked):
                 status, code = _DENIED[call.service if call.service in _DENIED else call.protocol]
-                message = (
-                    f"User: {caller.arn} is not authorized to perform: {asked.action} on resource: {asked.resource} because no "
-                    f"identity-based policy allows the {asked.action} action"
-                )
-                raise AwsError(status, code, message)
+                what = f"perform: {asked.action} on resource: {asked.resource}"
+                why = f"because no identity-based policy allows the {asked.action} action"
+                raise AwsError(status, code, f"User: {caller.arn} is not authorized to {what} {why}")
 
     def may_schedule(self, access_key_id: str, function: str) -> bool:
         """Whether Scheduler's role may invoke that function, in the stack of whoever made the schedule."""

@@ -50,9 +50,14 @@ class Instances:
         self._page_sizes: dict[str, int] = {}
 
     def launch(
-        self, zone: str | None, spot: bool, tags: dict[str, str], reservation_id: str | None = None, lifecycle: str | None = None
+        self,
+        zone: str | None,
+        spot: bool,
+        tags: dict[str, str],
+        reservation_id: str | None = None,
+        lifecycle: str | None = None,
     ) -> Instance:
-        """`lifecycle`: EC2's of an instance in a reservation: `capacity-block`, `interruptible-capacity-reservation`."""
+        """`lifecycle`: of an instance in a reservation: `capacity-block`, `interruptible-capacity-reservation`."""
         with self._changed:
             subnets = self._moto.ec2.get_default_subnets()
             made = self._moto.ec2.run_instances(

@@ -52,7 +52,8 @@ class Invocations:
 
     def answer(self, call: Call) -> dict[str, Any] | Response | None:
         if call.action == "GetAccountSettings":
-            return {"AccountLimit": {"ConcurrentExecutions": USUAL_LIMIT, "UnreservedConcurrentExecutions": USUAL_LIMIT}}
+            names = ("ConcurrentExecutions", "UnreservedConcurrentExecutions")
+            return {"AccountLimit": dict.fromkeys(names, USUAL_LIMIT)}
         if call.action != "Invoke":
             return None
         name, payload = call.asked["FunctionName"], call.request.get_data()

@@ -60,7 +60,8 @@ class Limits:
                 raise AwsError(*limit.refusal)
         if (call.service, call.action) == ("events", "PutEvents"):
             if sum(map(entry_size, call.asked["Entries"])) >= LARGEST:
-                raise AwsError(400, "ValidationException", "Total size of the entries in the request is over the limit.")
+                message = "Total size of the entries in the request is over the limit."
+                raise AwsError(400, "ValidationException", message)
 
 
 def bucket_of(call: Call) -> str:

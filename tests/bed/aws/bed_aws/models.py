@@ -25,13 +25,15 @@ Result = dict[str, Any]
 def request_problems(call: Call) -> list[str]:
     """What AWS would not understand of a request."""
     operation, asked = call.operation, call.asked
-    unknown = _unknown_in_query(operation, call) if "Action" in call.request.values else _unknown_in_json(operation, call)
+    is_query = "Action" in call.request.values
+    unknown = _unknown_in_query(operation, call) if is_query else _unknown_in_json(operation, call)
     if operation.input_shape is None:
         return unknown
     # SQS takes the names that its documentation lists; its model has those of a queue, of which SentTimestamp is none.
     is_receive = (call.service, call.action) == ("sqs", "ReceiveMessage")
     judged = {name: value for name, value in asked.items() if not (is_receive and name == "AttributeNames")}
-    return unknown + list(_violations(operation.input_shape, judged, "")) + _of_another_type(asked, operation.input_shape)
+    violations = list(_violations(operation.input_shape, judged, ""))
+    return unknown + violations + _of_another_type(asked, operation.input_shape)
 
 
 def answer(call: Call, result: Result | AwsError) -> Response:
@@ -62,7 +64,7 @@ def _violations(shape: Shape, given: Any, path: str) -> Iterator[str]:
             if value is not None:
                 yield from _violations(shape.members[name], value, _below(path, name))
     elif shape.type_name == "list":
-        yield from (f"Value at '{path}' failed to satisfy constraint: {constraint}" for constraint in _of_length(shape, given))
+        yield from (f"Value at '{path}' failed to satisfy constraint: {broken}" for broken in _of_length(shape, given))
         for number, one in enumerate(given, 1):
             yield from _violations(shape.member, one, f"{path}.{number}.member")
     elif shape.type_name == "string":
@@ -107,13 +109,15 @@ def _unknown_in_query(operation: OperationModel, call: Call) -> list[str]:
     for name, shape in members.items():
         by_wire = shape.serialization.get("queryName") or shape.serialization.get("name", name)
         names |= {name, by_wire, by_wire[0].upper() + by_wire[1:]}
-    return [f"{operation.name} has no member {key}" for key in call.request.values if key.partition(".")[0] not in names]
+    unknown = [key for key in call.request.values if key.partition(".")[0] not in names]
+    return [f"{operation.name} has no member {key}" for key in unknown]
 
 
 def _unknown_in_json(operation: OperationModel, call: Call) -> list[str]:
     body, shape = call.request.get_data(), operation.input_shape
     # What is no JSON is a payload: a function's event, an object.
-    return [] if not body or shape is None or "payload" in shape.serialization else _unknown("", json.loads(body), shape)
+    is_payload = shape is not None and "payload" in shape.serialization
+    return [] if not body or shape is None or is_payload else _unknown("", json.loads(body), shape)
 
 
 def _unknown(path: str, given: Any, shape: Shape) -> list[str]:

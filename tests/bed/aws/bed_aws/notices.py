@@ -35,7 +35,8 @@ class Notices:
         if not isinstance(whole.get("detail"), dict):
             raise BedError("EventBridge carries only events whose detail is an object")
         detail = json.dumps(whole["detail"])
-        outcome = self._accept({"Source": whole.get("source"), "DetailType": whole.get("detail-type"), "Detail": detail})
+        kind = {"Source": whole.get("source"), "DetailType": whole.get("detail-type")}
+        outcome = self._accept({**kind, "Detail": detail})
         if "EventId" not in outcome:
             raise BedError(f"{outcome['ErrorCode']}: {outcome['ErrorMessage']}")
         # The rules that are switched on and let it through.

@@ -1,5 +1,5 @@
-"""Messages in moto: queues that others than the AWS side read, such as Lambda's poller, topics with a subscriber, and places for
-a secret.
+"""Messages in moto: queues that others than the AWS side read, such as Lambda's poller, topics with a subscriber, and
+places for a secret.
 """
 
 import json

@@ -66,7 +66,7 @@ class Replacing:
         state = self._states[name]
         return {
             "DesiredCapacity": state.desired,
-            "SuspendedProcesses": [{"ProcessName": one, "SuspensionReason": "User suspended"} for one in state.suspended],
+            "SuspendedProcesses": [{"ProcessName": one} for one in state.suspended],
             "CapacityRebalance": state.rebalances,
             **({"WarmPoolConfiguration": {"MinSize": 0}} if state.warm_pool else {}),
         }

@@ -14,7 +14,7 @@ OWN = "00000000-0000-0000-0000-000000000000"
 
 
 def needed(call: Call, moto: Moto, tags: GroupTags) -> list[Asked]:
-    """All that have to be there. A call that is not named here is on no resource: only a right on all of them lets it through."""
+    """All that have to be there. A call that is not named here needs its right on all resources."""
     asked, where = call.asked, f"{moto.region}:{moto.account}"
     action = f"{call.service}:{call.action}"
 

@@ -1,5 +1,5 @@
-"""The product's EventBridge rules, from its template, and the event bus as whoever lists its rules sees it: the product's rules
-lead to the function that asks, and others may have rules of their own.
+"""The product's EventBridge rules, from its template, and the event bus as whoever lists its rules sees it: the product's
+rules lead to the function that asks, and others may have rules of their own.
 
 In moto the product's rules lead to a function that is not there.
 """

@@ -24,7 +24,8 @@ _MISMATCH = (
     "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key "
     "and signing method. Consult the service documentation for details."
 )
-# Status, code and message in EC2, in a query, and in anything else. EC2 does not tell an unknown key from a wrong signature.
+# Status, code and message in EC2, in a query, and in anything else. EC2 has one answer for an unknown key and a wrong
+# signature.
 _EC2_FAILURE = (401, "AuthFailure", "AWS was not able to validate the provided access credentials")
 _MISSING = {
     "ec2": _EC2_FAILURE,

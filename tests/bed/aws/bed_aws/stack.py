@@ -1,5 +1,5 @@
-"""What the bed makes of the product's stack, in moto: the schedule group, Scheduler's role, the queues and the rules, from the
-template; and the variables by which the function knows them. Deleting the stack takes them away.
+"""What the bed makes of the product's stack, in moto: the schedule group, Scheduler's role, the queues and the rules, from
+the template; and the variables by which the function knows them. Deleting the stack takes them away.
 """
 
 import json
@@ -94,9 +94,9 @@ def _of_type(whole: dict[str, Any], kind: str) -> Iterator[str]:
 
 def _of_scheduler(whole: dict[str, Any]) -> dict[str, str]:
     """The trust policies of the roles that Scheduler takes."""
-    resources = whole["Resources"]
-    trusts = {one: json.dumps(resources[one]["Properties"]["AssumeRolePolicyDocument"]) for one in _of_type(whole, "AWS::IAM::Role")}
-    return {name: trust for name, trust in trusts.items() if "scheduler.amazonaws.com" in trust}
+    iam_roles = {one: whole["Resources"][one]["Properties"] for one in _of_type(whole, "AWS::IAM::Role")}
+    trusts = {one: json.dumps(role["AssumeRolePolicyDocument"]) for one, role in iam_roles.items()}
+    return {one: trust for one, trust in trusts.items() if "scheduler.amazonaws.com" in trust}
 
 
 def _made_of(value: Any, made: Intrinsics, known: dict[str, str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Stand-in for CloudFormation: DescribeStacks, GetTemplate, DeleteStack. What is in a stack is the bed's own business (`stack.py`)."""
+"""Stand-in for CloudFormation: DescribeStacks, GetTemplate, DeleteStack. What is in a stack is the bed's own (`stack.py`)."""
 
 from datetime import UTC, datetime
 from typing import Any

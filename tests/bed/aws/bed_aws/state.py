@@ -23,7 +23,7 @@ from bed_aws.stacks import Stacks
 
 class State:
     def __init__(self, moto: Moto, path: Path, access: Path, rights: Path | None = None) -> None:
-        """`path`: the template. `access`: folder of each cluster's access entries. `rights`: record of what was asked for."""
+        """`path`: the template. `access`: folder of the access entries. `rights`: record of what was asked for."""
         self.moto = moto
         self.template = template.read(path)
         self.credentials = Credentials(moto)

@@ -37,14 +37,15 @@ class TheRoles(OnTheSide):
         group = bed("variables")["SPILLWAY_SCHEDULES"].split()[0]
         entry = {"Source": "spillway", "DetailType": "Spillway Receipt", "Detail": "{}"}
         target = {"Arn": f"arn:aws:lambda:{WHERE}:function:drain-1", "RoleArn": f"arn:aws:iam::{ACCOUNT}:role/admin"}
-        schedule = {"ScheduleExpression": "at(2100-01-01T00:00:00)", "FlexibleTimeWindow": {"Mode": "OFF"}, "Target": target}
+        at = {"ScheduleExpression": "at(2100-01-01T00:00:00)", "FlexibleTimeWindow": {"Mode": "OFF"}}
+        schedule = {"Name": "i-1", "GroupName": group, **at, "Target": target}
         for code, service, call, asked in (
             ("UnauthorizedOperation", "ec2", "describe_instances", {"region": "eu-west-1"}),
             ("UnauthorizedOperation", "ec2", "terminate_instances", {"InstanceIds": ["i-0123456789abcdef0"]}),
             ("AccessDenied", "autoscaling", "describe_tags", {}),
             ("AccessDeniedException", "lambda", "invoke", {"FunctionName": "other"}),
             ("AccessDeniedException", "scheduler", "delete_schedule", {"Name": "i-1", "GroupName": "default"}),
-            ("AccessDeniedException", "scheduler", "create_schedule", {"Name": "i-1", "GroupName": group, **schedule}),
+            ("AccessDeniedException", "scheduler", "create_schedule", schedule),
             ("", "events", "put_events", {"Entries": [entry]}),
             *(
                 ("AccessDeniedException", "events", "put_events", {"Entries": [entry, {**entry, **other}]})
@@ -76,8 +77,8 @@ class TheRoles(OnTheSide):
             instances.append(bed("launch", group=value)["instance_id"])
         for replace, denied in (("off", [True, True, True]), ("spot", [False, True, False])):
             self.deploy(SPILLWAY_REPLACE=replace)
-            call = "terminate_instance_in_auto_scaling_group"
-            codes = [self.code("autoscaling", call, InstanceId=one, ShouldDecrementDesiredCapacity=False) for one in instances]
+            call, keep = "terminate_instance_in_auto_scaling_group", {"ShouldDecrementDesiredCapacity": False}
+            codes = [self.code("autoscaling", call, InstanceId=one, **keep) for one in instances]
             codes.append(self.code("ec2", "describe_spot_instance_requests", SpotInstanceRequestIds=[]))
             self.assertEqual([code in DENIED for code in codes], denied)
 
@@ -96,7 +97,8 @@ class TheEvaluator(unittest.TestCase):
         # A key of the resource type, whose value would be the old groups.
         groups = {"eks:kubernetesGroups": ["spillway"]}
         evaluator = Evaluator(ACCOUNT)
-        with self.assertRaisesRegex(Unjudged, "AWS lists no condition key eks:kubernetesGroups for eks:UpdateAccessEntry"):
+        unlisted = "AWS lists no condition key eks:kubernetesGroups for eks:UpdateAccessEntry"
+        with self.assertRaisesRegex(Unjudged, unlisted):
             evaluator.allows("person", policies, Asked("eks:UpdateAccessEntry", entry, groups))
         self.assertTrue(evaluator.allows("person", policies, Asked("eks:UpdateAccessEntry", entry)))
         cluster = Asked("eks:CreateAccessEntry", f"arn:aws:eks:{WHERE}:cluster/prod", groups)

@@ -33,7 +33,8 @@ class Buckets(unittest.TestCase):
     def test_bucket_is_full_at_first_and_fills_with_time(self) -> None:
         self.assertEqual(self.taken(describe(**ONE)), 50)
         self.assertEqual(self.taken(describe(**FILTERED)), 100)
-        self.assertEqual(self.taken(describe(MaxResults="5")), 0, "a call with pages has the bucket of one with filters")
+        # A call with pages has the bucket of one with filters.
+        self.assertEqual(self.taken(describe(MaxResults="5")), 0)
         for self.now, expected in ((1.0, 20), (1000.0, 100)):
             self.assertEqual(self.taken(describe(**FILTERED)), expected)
 

@@ -15,10 +15,11 @@ OURS = {"Source": "spillway", "DetailType": "A", "Detail": "{}"}
 
 class Refusals(OnTheSide):
     def test_wrong_signature_is_refused_in_the_services_words(self) -> None:
+        unknown = ("AuthFailure", "UnrecognizedClientException", "InvalidClientTokenId")
         for changed, codes in (
             ({"aws_secret_access_key": "wrong"}, ("AuthFailure", "InvalidSignatureException", "SignatureDoesNotMatch")),
-            ({"aws_access_key_id": "ASIAUNKNOWN"}, ("AuthFailure", "UnrecognizedClientException", "InvalidClientTokenId")),
-            ({"aws_session_token": "x"}, ("AuthFailure", "UnrecognizedClientException", "InvalidClientTokenId")),
+            ({"aws_access_key_id": "ASIAUNKNOWN"}, unknown),
+            ({"aws_session_token": "x"}, unknown),
         ):
             for (service, call), code in zip(DESCRIBE.items(), codes, strict=True):
                 status, said, _ = self.refused(call, self.client(service, **changed))
@@ -35,7 +36,8 @@ class Refusals(OnTheSide):
 
     def test_event_of_an_aws_source_or_without_json_fails_alone(self) -> None:
         theirs, taken, broken = self.put({**OURS, "Source": "aws.ec2"}, OURS, {**OURS, "Detail": "{"})
-        self.assertEqual((theirs["ErrorCode"], broken["ErrorCode"]), ("NotAuthorizedForSourceException", "MalformedDetail"))
+        errors = (theirs["ErrorCode"], broken["ErrorCode"])
+        self.assertEqual(errors, ("NotAuthorizedForSourceException", "MalformedDetail"))
         self.assertIn("EventId", taken)
 
     def test_invocation_of_another_function_or_no_json_is_refused(self) -> None:

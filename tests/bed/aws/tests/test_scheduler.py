@@ -44,9 +44,9 @@ class Schedules(OnTheSide):
 
     def test_schedule_that_scheduler_does_not_take_is_refused(self) -> None:
         trust = json.dumps({"Statement": [{"Principal": {"Service": "lambda.amazonaws.com"}}]})
-        of_lambda = self.client("iam").create_role(RoleName=self.group[-60:], AssumeRolePolicyDocument=trust)["Role"]["Arn"]
+        role = self.client("iam").create_role(RoleName=self.group[-60:], AssumeRolePolicyDocument=trust)["Role"]
         no_times = (in_(-2), "at(2030-02-30T00:00:00)", "at(2030-1-1T00:00:00)", "at(2030-01-01T00:00:00Z)")
-        roles = (of_lambda, f"arn:aws:iam::{ACCOUNT}:role/nobody")
+        roles = (role["Arn"], f"arn:aws:iam::{ACCOUNT}:role/nobody")
         for message, changed in (
             *((f"Invalid Schedule Expression {time}", {"ScheduleExpression": time}) for time in no_times),
             *(("must allow AWS EventBridge Scheduler to assume the role", {"RoleArn": role}) for role in roles),
