@@ -26,8 +26,8 @@ class Lifecycle(OnTheSide):
         token = delivery["event"]["detail"]["LifecycleActionToken"]
         self.complete(LifecycleActionToken=token)
         self.assert_refused("ValidationError", f"{none} token {token}", self.complete, LifecycleActionToken=token)
-        heartbeat, of = self.autoscaling.record_lifecycle_action_heartbeat, {"AutoScalingGroupName": self.group}
-        of = {**of, "LifecycleHookName": "drain", "LifecycleActionToken": token}
+        of = {"AutoScalingGroupName": self.group, "LifecycleHookName": "drain", "LifecycleActionToken": token}
+        heartbeat = self.autoscaling.record_lifecycle_action_heartbeat
         self.assert_refused("ValidationError", f"{none} token {token}", heartbeat, **of)
 
     def test_abandon_ends_every_hook_and_continue_its_own(self) -> None:
@@ -52,7 +52,7 @@ class Lifecycle(OnTheSide):
         self.assertIn({"Key": "team", "Value": "shop"}, described["Tags"])
         self.assertEqual(described["InstanceLifecycle"], "spot")
 
-    def test_decrement_suspended_launch_or_second_request_launches_nothing(self) -> None:
+    def test_decrement_suspension_or_repetition_launches_nothing(self) -> None:
         instance = self.instance("drain")
         bed("put_group_state", name=self.group, suspended=["Launch"])
         self.terminate(instance)

@@ -6,7 +6,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from bed_aws.evaluator import Asked, Evaluator, Unjudged
-from tests.side import ACCOUNT, REGION, OnTheSide, bed, state
+from bed_aws.iam import Iam
+from bed_aws.template import read
+from tests.side import ACCOUNT, REGION, TEMPLATE, OnTheSide, bed, moto, state
 
 WHERE = f"{REGION}:{ACCOUNT}"
 # How each service words a denial.
@@ -87,6 +89,13 @@ class TheRoles(OnTheSide):
         function, key = f"arn:aws:lambda:{WHERE}:function:", self.credentials["access_key_id"]
         self.assertTrue(state.iam.may_schedule(key, f"{function}drain-1"))
         self.assertFalse(state.iam.may_schedule(key, f"{function}drain-2"))
+
+    def test_handed_in_roles_reach_functions_of_their_stack_alone(self) -> None:
+        iam = Iam(state.template, moto)
+        iam.hand_in(read(TEMPLATE.parent / "deploy/cloudformation/roles.yaml"), "administrators")
+        for name, may in (("spillway-Drain-1", True), ("another-Drain-1", False)):
+            iam.deploy(name, "spillway-drain", name, {})
+            self.assertEqual(iam.may_schedule(name, moto.function(name)), may)
 
 
 class TheEvaluator(unittest.TestCase):
