@@ -106,7 +106,7 @@ class TheTargets(unittest.TestCase):
         def may(*values: Any, identity: Any = own, resource: str = BUS) -> bool:
             context = {key: value for key, value in zip(keys, values, strict=True) if value is not None}
             asked = Asked("events:PutEvents", resource, context)
-            return Evaluator("999999999999").lets_across(f"arn:aws:iam::{ACCOUNT}:role/sender", identity, bus, asked)
+            return Evaluator("999999999999").reaches(f"arn:aws:iam::{ACCOUNT}:role/sender", identity, bus, asked)
 
         self.assertTrue(may(*good))
         self.assertFalse(may(*good, identity=[]))
