@@ -65,7 +65,7 @@ pub enum Failure {
     /// The node is not empty.
     #[error("{} still on node {node} when the time was up", pods_were(*lost, *all))]
     PodsLost { node: String, lost: usize, all: usize },
-    /// The invocation ended before the wait for volumes and load balancers.
+    /// The invocation ended before its wait for volumes and load balancers was over.
     #[error("node {node} is empty, but volumes or load balancers may still be attached to its instance")]
     StillHeld { node: String },
     /// The node is not empty, and the group keeps the instance.
@@ -133,8 +133,8 @@ impl Failure {
         }
     }
 
-    /// Work that a later invocation may finish; `None` if the failure needs a change by people. A 401 until the end means a missing
-    /// access entry, not a busy authenticator.
+    /// Work that a later invocation may finish. `None` if the failure needs a change by people. A 401 that lasts to the end
+    /// means a missing access entry, not a busy authenticator.
     pub(crate) fn unfinished(&self) -> Option<Unfinished> {
         match self {
             Self::Aws(error) => error.is_transient().then_some(Unfinished::Call),
@@ -184,7 +184,7 @@ fn pods_were(lost: usize, all: usize) -> String {
     }
 }
 
-/// Errors of the API server may be transient. Calls to AWS were retried before.
+/// Errors of the API server may be transient. Calls to AWS have been retried before they become a failure.
 impl Transient for Failure {
     fn is_transient(&self) -> bool {
         matches!(self, Self::Kubernetes { error, .. } if error.is_transient())

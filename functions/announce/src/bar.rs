@@ -2,10 +2,10 @@
 
 use crate::nodes::Tally;
 
-/// Squares in one line of a phone.
+/// Maximum number of squares: one line on a phone.
 const MOST: usize = 20;
 
-/// Returns the squares, best fate first: one for each pod, or shares of the line for many pods.
+/// Returns the squares, best fate first: one for each pod. Above [`MOST`] pods, each fate gets its share of the line.
 pub(crate) fn bar(tally: &Tally) -> String {
     let Tally { clean, clamped, forced, unconfirmed, lost } = *tally;
     let counts = [("🟩", clean), ("🟨", clamped), ("🟧", forced), ("⬜", unconfirmed), ("🟥", lost)];

@@ -1,7 +1,7 @@
-//! Delivered events of a sink, so that a failure of one sink does not repeat messages of another.
+//! Events that a sink has delivered, so that a failure of one sink does not repeat the messages of another sink.
 //!
-//! Each sink gets each event **at least once**, or SQS keeps the event after five receives. An event that one sink fails to
-//! deliver returns for all sinks. Warm environments skip the sinks that delivered it; a new environment delivers it again.
+//! Each sink gets each event **at least once**, or SQS keeps the event after five receives. If one sink fails, SQS returns the
+//! event for all sinks. A warm environment skips the sinks that delivered the event. A new environment delivers it again.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use spillway_receipt::{Ending, Receipt};
 use crate::event::{Event, Phase};
 use crate::nodes::Node;
 
-/// Most events to remember: more than a storm has. Events return within minutes.
+/// Maximum number of events to remember, more than a storm of notices has. SQS returns an event within minutes.
 const MOST: usize = 5_000;
 
 /// Delivered events, oldest first.
@@ -59,7 +59,7 @@ impl Delivered {
         self.entries().iter().any(is_end)
     }
 
-    /// Returns `true` after a better attempt, or if an earlier failure of the notice or of the node has all lost pods of this one.
+    /// Returns `true` if an attempt at the notice has succeeded, or if delivered events already name all lost pods.
     fn supersedes_failure(&self, failure: &Event) -> bool {
         let receipt = &failure.receipt;
         let entries = self.entries();

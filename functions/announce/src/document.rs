@@ -1,4 +1,4 @@
-//! The document of the webhook: a JSON text with the address, the headers and the format. Pure.
+//! Document of the webhook: a JSON text with the address, the headers and the format. Pure.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::form::Form;
 use crate::words::{clip, distinct};
 
-/// Description of a document in errors.
+/// Description of a valid document, for errors.
 const ACCEPTED: &str = r#"a JSON object with "url" (https://…) and optionally "headers" (an object of strings), "proxy" (http://… or https://…), "format" ("slack", "text" or "json") and "template" (a Go template, which overrides the format)"#;
 
 /// Document of a webhook. The URL, the headers and the proxy may be secrets.
@@ -75,7 +75,7 @@ impl WebhookDocument {
     }
 }
 
-/// Name in an error, shortened: a document may have names of any length.
+/// Quotes a name for an error. Shortens it, because a document may have names of any length.
 fn quoted(name: &str) -> String {
     const MOST: usize = 64;
     format!("{:?}", clip(name, MOST))
@@ -110,7 +110,7 @@ fn form(value: &Value) -> Result<Form, String> {
     }
 }
 
-/// Default format by host. Chats other than Slack refuse `blocks`.
+/// Default format: Slack's for Slack's hosts, else text, because other chats refuse `blocks`.
 fn default_form(url: &SecretString) -> Form {
     let url = Url::parse(url.expose_secret()).ok();
     match url.as_ref().and_then(Url::host_str) {

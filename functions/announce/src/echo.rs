@@ -1,15 +1,15 @@
-//! Removes the secrets of a request from an answer, which may repeat them whole or in part. Pure.
+//! Removes a request's secrets from the webhook's answer, which may repeat them whole or in part. Pure.
 
 use std::cmp::Reverse;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 
-/// Longest text of an answer in the log, in bytes. Errors stand at the beginning.
+/// Maximum size of an answer's text in the log, in bytes. Errors stand at the beginning of an answer.
 const MOST: usize = 1024;
-/// Shortest secret, in bytes. Removing shorter parts would make the answer unreadable.
+/// Minimum size of a secret, in bytes. Removing shorter texts would make the answer unreadable.
 const SHORTEST: usize = 8;
 
-/// URL, headers and their parts, longest first, so that a whole is removed before its parts.
+/// URL, headers and their parts, longest first, so that a whole value is removed before its parts.
 pub(crate) struct RequestSecrets<'a>(Vec<&'a str>);
 
 impl<'a> RequestSecrets<'a> {
@@ -26,7 +26,7 @@ impl<'a> RequestSecrets<'a> {
         Self(secrets)
     }
 
-    /// Bytes of an answer to read, so that each secret in its text is read to the end.
+    /// Number of bytes to read from an answer, so that the last secret in the logged text is read to its end.
     pub(crate) fn max_bytes_to_read(&self) -> usize {
         MOST + self.longest()
     }

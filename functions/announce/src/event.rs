@@ -13,19 +13,19 @@ use spillway_receipt::{DRAIN_BEGUN, DRAIN_BLOCKED, DRAIN_UNBLOCKED, Document, RE
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Phase {
-    /// The first evictions have been answered.
+    /// The drain has begun: the first evictions have been answered.
     Begun,
     /// A pod has been blocked for a minute.
     Blocked,
-    /// The pod is no longer blocked.
+    /// No pod is blocked any more.
     Unblocked,
-    /// The receipt is closed.
+    /// The drain has ended: the receipt is complete.
     Ended,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
-    /// Constant across deliveries.
+    /// Id of the event, which is the same in each delivery.
     pub(crate) id: String,
     pub(crate) phase: Phase,
     pub(crate) receipt: Receipt,
@@ -47,7 +47,7 @@ pub(crate) enum EventError {
     Receipt(serde_json::Error),
 }
 
-/// Reads the body of a message. Rules of other owners may send events to the queue; these have another source or account.
+/// Reads the body of a message. Refuses events of another source or account, which rules of other owners may send to the queue.
 pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
     let event: EventBridgeEvent<Value> = serde_json::from_str(body).map_err(EventError::Unreadable)?;
     let phase = match event.detail_type.as_str() {

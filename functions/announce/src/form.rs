@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::group::Message;
 use crate::{json, slack, template, text, words};
 
-/// Longest text: Google Chat accepts 4,096 characters.
+/// Maximum length of a text: Google Chat accepts 4,096 characters.
 const TEXT: usize = 4_000;
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Body of the request. Plain JSON with the error if the template cannot be rendered.
+    /// Returns the body of the request. If the template cannot be rendered, returns plain JSON with the error.
     pub(crate) fn body(&self, message: &Message<'_>) -> String {
         match self {
             Self::Slack => slack::message(message).to_string(),

@@ -1,4 +1,4 @@
-//! Groups a batch of events into messages: one for each phase. Fifty nodes that end at once make one message.
+//! Groups a batch of events into one message for each phase. Fifty nodes that end at once make one message.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ impl<'a> Message<'a> {
         nodes(&self.events)
     }
 
-    /// Splits the message into one for each notice.
+    /// Splits the message into one message for each event.
     pub(crate) fn singles(&self) -> impl Iterator<Item = Message<'a>> {
         self.events.iter().map(|event| Message { events: vec![*event], ..*self })
     }
@@ -37,7 +37,7 @@ pub(crate) fn messages<'a>(events: &[&'a Event], log_group: &'a str) -> Vec<Mess
     let is_among =
         |event: &Event, others: &[&Event]| others.iter().any(|other| are_of_one_drain(&other.receipt, &event.receipt));
     let ended = decisive_attempts(&of(Phase::Ended));
-    // The end of a drain in the same batch makes its beginning and its blockage obsolete.
+    // If the batch has the end of a drain, the drain's beginning and blockage are obsolete.
     let without = |phase, others: &[&Event]| {
         let events = of(phase).into_iter().filter(|event| !is_among(event, &ended) && !is_among(event, others));
         Message { phase, events: events.collect(), log_group }
@@ -53,8 +53,8 @@ pub(crate) fn messages<'a>(events: &[&'a Event], log_group: &'a str) -> Vec<Mess
     .collect()
 }
 
-/// Selects one attempt for each notice. Lambda's retries share the request id: a success wins, else the failure with most
-/// lost pods, the first of several.
+/// Selects one of Lambda's attempts at each notice, which share the request id: a success, else the first failure with the most
+/// lost pods.
 fn decisive_attempts<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     let weight = |event: &Event| (event.receipt.ending != Some(Ending::Failed), Node::of(event).lost().len());
     let mut attempts: Vec<&Event> = Vec::new();
@@ -68,7 +68,7 @@ fn decisive_attempts<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     attempts
 }
 
-/// Returns `false` for the receipt of a notice without a final result.
+/// Returns `false` for a receipt if its notice has no final result yet.
 fn is_news(event: &Event) -> bool {
     event.phase != Phase::Ended || is_over(&event.receipt)
 }

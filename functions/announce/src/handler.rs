@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::event::{self, Event};
 use crate::sink::Sink;
 
-/// Reserve at the end of an invocation for the answer, which names the failed records.
+/// Time that is kept free at the end of an invocation for the answer, which names the failed records.
 const ANSWER_RESERVE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -35,15 +35,15 @@ impl Announcer {
         self.handle(LambdaEvent::new(serde_json::from_value(payload)?, context)).await
     }
 
-    /// Description of the first record that is not of the function's own queue. Any principal with the right to create event
-    /// source mappings can send messages of other queues.
+    /// Describes the first record that is not of the function's own queue. Anybody who may create event source mappings can send
+    /// messages of other queues.
     fn foreign_source(&self, payload: &Value) -> Option<String> {
         let Some(records) = payload["Records"].as_array() else { return Some(quoted(payload)) };
         let mut sources = records.iter().map(|record| &record["eventSourceARN"]);
         sources.find(|source| **source != self.queue_arn).map(|source| format!("one of {}", quoted(source)))
     }
 
-    /// Handles a batch. Returns the records whose event a sink has not delivered; SQS sends these again.
+    /// Handles a batch. Returns the records that are unreadable or that a sink has not delivered. SQS sends these records again.
     pub(crate) async fn handle(&self, batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
         let (end, account) = (end(&batch.context), account(&batch.context));
         let records = batch.payload.records;

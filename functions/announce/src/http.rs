@@ -1,4 +1,4 @@
-//! The HTTP client of the webhook, with limits on time, redirects and size.
+//! HTTP client of the webhook, with limits on time, redirects and size.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rustls::ClientConfig;
 use rustls::crypto::ring;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-/// Timeout of a request including its answer, as in NTH.
+/// Timeout of a request and its answer, the same as in aws-node-termination-handler (NTH).
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Builds a client that ignores proxy variables of the environment.

@@ -12,7 +12,7 @@ use crate::words;
 
 /// Version of the format, raised when a field is renamed or changes its meaning.
 const VERSION: u32 = 2;
-/// Most lost pods of a notice. A message about a hundred drains has two megabytes at most.
+/// Maximum number of lost pods that a notice lists. A message about a hundred drains then has at most two megabytes.
 const LOST: usize = 100;
 
 pub(crate) fn body(message: &Message<'_>) -> String {
@@ -55,7 +55,7 @@ struct NoticeData<'a> {
     kind: Option<&'a str>,
     /// Time of the notice.
     time: Option<Timestamp>,
-    /// End of the instance.
+    /// Time at which the instance ends.
     deadline: Option<Timestamp>,
     account: Option<&'a str>,
     region: Option<&'a str>,
@@ -73,7 +73,7 @@ struct NoticeData<'a> {
     ending: Option<Ending>,
     /// Stable type of the error, if the notice failed.
     error: Option<&'a str>,
-    /// `true` if the function changed nothing.
+    /// `true` in a dry run, which changes nothing.
     dry_run: bool,
     /// Numbers of pods by fate.
     pods: Tally,
@@ -84,7 +84,7 @@ struct NoticeData<'a> {
     request_id: &'a str,
 }
 
-/// Pod on the node when the time was up.
+/// Pod that was still on the node when the time was up.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

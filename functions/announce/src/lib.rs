@@ -1,8 +1,8 @@
-//! The announce function: the drain function's receipts in, messages to people out.
+//! Announce function: receives the drain function's receipts, and sends messages about them to people.
 //!
-//! Read `handler` first: the steps for a batch of the queue, in order.
+//! Read `handler` first: it handles a batch of the queue.
 //!
-//! `preview` renders messages without sending any, for a program and for a request (`preview_request`).
+//! `preview` renders messages without sending them, for the program `announce-preview` and for a request (`preview_request`).
 
 // The future of a delivery exceeds the default of 128.
 #![recursion_limit = "256"]

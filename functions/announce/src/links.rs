@@ -5,9 +5,9 @@ use spillway_receipt::VERSION;
 use crate::group::Message;
 use crate::storm::is_storm;
 
-/// Pages of the deployed version.
+/// Address of the documentation of the deployed version.
 pub(crate) const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/v", env!("CARGO_PKG_VERSION"), "/docs");
-/// Most notices that a query names. The links of more would not fit into a section of Slack.
+/// Maximum number of notices that a query names. A link with more would not fit into a section of Slack.
 const NOTICES: usize = 5;
 const LONGEST_ID: usize = 64;
 
@@ -46,7 +46,7 @@ pub(crate) fn links(message: &Message<'_>) -> Vec<Link> {
     ]
 }
 
-/// Event ids as a list of the query language; `None` for many notices, or for ids that EventBridge does not make.
+/// Event ids as a list in the query language. `None` for too many ids, or for an id that EventBridge does not make.
 fn notices(message: &Message<'_>) -> Option<String> {
     let is_plain =
         |id: &&str| id.len() <= LONGEST_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -58,7 +58,7 @@ fn notices(message: &Message<'_>) -> Option<String> {
     (ids.len() <= NOTICES).then(|| quoted.join(", "))
 }
 
-/// Address of a query over the last two days in Logs Insights. The console has its own encoding: `*` for `%`.
+/// Address of a query over the last two days in Logs Insights. The console's own encoding has `*` in place of `%`.
 fn insights(region: &str, log_group: &str, query: &str) -> String {
     let console = match region {
         china if china.starts_with("cn-") => "https://console.amazonaws.cn".to_owned(),

@@ -1,4 +1,4 @@
-//! Nodes and pods of a message: two notices about one node are one node, and each pod counts once.
+//! Nodes and pods of a message. Two notices about one node make one node, and each pod counts once.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ pub(crate) struct Tally {
     pub(crate) clamped: usize,
     pub(crate) forced: usize,
     pub(crate) unconfirmed: usize,
-    /// Pods on the node at the end, without a later invocation.
+    /// Pods that were still on the node at the end, if no later invocation continues the drain.
     pub(crate) lost: usize,
 }
 
@@ -64,8 +64,8 @@ impl<'a> Node<'a> {
         self.receipts().any(|receipt| receipt.ending == Some(ending))
     }
 
-    /// Pods of the node, worst fate first. The worse of two fates counts: the notice that forced a pod knows more than the
-    /// notice that observed its end.
+    /// Pods of the node, worst fate first. If two notices differ, the worse fate counts: the notice that forced a pod knows more
+    /// than the notice that observed the pod's end.
     pub(crate) fn pods(&self) -> Vec<&'a Pod> {
         let mut pods: Vec<_> = self.receipts().flat_map(|receipt| &receipt.pods).collect();
         pods.sort_by_key(|pod| rank(pod));
@@ -85,7 +85,7 @@ impl<'a> Node<'a> {
     pub(crate) fn tally(&self) -> Tally {
         let pods = self.pods();
         let now = |fate| pods.iter().filter(|pod| pod.fate() == Some(fate)).count();
-        // Earlier invocations have numbers without names. The longest drain has counted the pods of the others, too.
+        // Earlier invocations report numbers without names. Two notices may count the same pods, so the larger number is taken.
         let of_one = |receipt: &Receipt, fate| receipt.earlier.iter().map(|earlier| earlier.count(fate)).sum::<usize>();
         let before = |fate| self.receipts().map(|receipt| of_one(receipt, fate)).max().unwrap_or_default();
         Tally {

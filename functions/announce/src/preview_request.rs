@@ -1,13 +1,13 @@
-//! Request of `spillway preview`: renders messages about sample drains. Sends nothing.
+//! Request of `spillway preview`: renders messages about sample drains without sending them.
 
 use serde_json::{Value, json};
 
 use crate::preview::Preview;
 
-/// Field that no message of the queue has.
+/// Field that marks a request. Messages of the queue do not have the field.
 const FIELD: &str = "spillway-preview";
 
-/// Messages of a request, or the error of one; `None` for any other payload.
+/// Returns the rendered messages of a request, or an error. `None` if the payload is no request for a preview.
 pub(crate) fn answer(payload: &Value) -> Option<Value> {
     let request = payload.get(FIELD)?;
     let text = |name: &str| request[name].as_str();

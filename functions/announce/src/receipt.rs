@@ -1,9 +1,9 @@
-//! Questions of messages about a receipt.
+//! Predicates on receipts that messages need.
 
 use spillway_receipt::{Ending, Fate, Receipt};
 
-/// Returns `true` if the notice has a final result. An ignored notice has one only if pods were lost, because the hook
-/// ended early.
+/// Returns `true` if the notice has a final result. An ignored notice has a final result only if its hook ended early and pods
+/// were lost.
 pub(crate) fn is_over(receipt: &Receipt) -> bool {
     match receipt.ending {
         Some(Ending::Drained | Ending::Done | Ending::Failed) => true,

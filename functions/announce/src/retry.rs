@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// Pauses before the second and the third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
-/// Longest `Retry-After` to honour: an invocation has a minute.
+/// Maximum `Retry-After` that is honoured, because an invocation has only a minute.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Error text if `end` comes before any answer.

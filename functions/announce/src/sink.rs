@@ -31,7 +31,7 @@ pub(crate) enum Channel {
 #[derive(Debug, PartialEq, Eq)]
 enum Delivery {
     Delivered,
-    /// Refused. A message for each notice may be accepted.
+    /// The webhook refuses one message about several notices. It may accept a message for each notice.
     TooLarge,
     Failed,
 }

@@ -16,17 +16,17 @@ use crate::nodes::{Node, Tally};
 use crate::storm::{self, Line};
 use crate::words;
 
-/// Slack's limit of a header.
+/// Slack's maximum length of a header, in characters.
 const HEADER: usize = 150;
-/// Slack's limit of a section.
+/// Slack's maximum length of a section, in characters.
 const SECTION: usize = 3000;
-/// Most nodes and lost pods, which fit into Slack's 50 blocks.
+/// Maximum number of nodes, and of lost pods, so that the message fits into Slack's 50 blocks.
 const NODES: usize = 20;
 const PODS: usize = 20;
-/// Longest line. Fits into a section even if each character is escaped.
+/// Maximum length of a line. The line fits into a section even if each character is escaped.
 const LINE: usize = 300;
 
-/// Renders the message. `text` is the notification.
+/// Renders the message. Slack shows the field `text` in notifications.
 pub(crate) fn message(message: &Message<'_>) -> Value {
     let headline = words::headline(message);
     let nodes = message.nodes();

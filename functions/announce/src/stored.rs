@@ -17,7 +17,7 @@ use crate::target::Target;
 #[cfg(test)]
 use crate::test_support;
 
-/// Longest use of a cached document: a changed document has an effect within five minutes.
+/// Maximum age of a cached document. A changed document takes effect after at most five minutes.
 const FRESH: Duration = Duration::from_mins(5);
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! A line for each node of a message. In a storm, more than ten nodes of one cluster, a line for each zone instead.
+//! Lines of a message: one for each node. In a storm (more than ten nodes of one cluster), one for each zone instead.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::group::Message;
 use crate::nodes::Node;
 use crate::words;
 
-/// Most nodes of a cluster with a line each.
+/// Maximum number of a cluster's nodes that get a line each.
 const NODES: usize = 10;
 
 /// Text about a node, or about the nodes of a zone.

@@ -37,7 +37,7 @@ pub(crate) enum PostError {
 }
 
 impl Transient for PostError {
-    /// Returns `false` for a `Retry-After` that is too long. SQS sends the event again later.
+    /// Returns `false` if `Retry-After` is too long for this invocation. SQS sends the event again later.
     fn is_transient(&self) -> bool {
         match self {
             Self::NoAnswer(_) => true,

@@ -1,7 +1,7 @@
-//! Fields of a Go template of the webhook: the fields of NTH, so that NTH's templates work unchanged, then Spillway's own.
+//! Fields for the webhook's Go template: those of NTH, so that NTH's templates work unchanged, then Spillway's own.
 //!
-//! NTH sends a message for each event, Spillway one for a batch. Texts of several notices are joined, times are the
-//! earliest, pods are those of all notices, and `Notices` has the fields of each notice.
+//! NTH sends a message for each event, Spillway sends one for a batch. Texts of several notices are joined. A time is the
+//! earliest of all, pods are those of all, and `Notices` has the fields of each notice.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use crate::words;
 /// Go's zero time for an unknown time, as in NTH: `.EndTime.IsZero`.
 const ZERO: &str = "0001-01-01 00:00:00 +0000 UTC";
 
-/// Most pods in a list. Slack accepts 2,000 characters in a field of a section.
+/// Maximum number of pods in a list. Slack accepts 2,000 characters in a field of a section.
 const PODS: usize = 20;
 
 pub(crate) fn fields(message: &Message<'_>) -> Value {
@@ -128,12 +128,12 @@ fn joined_value(values: &[&Value]) -> Value {
     match values {
         [Value::String(_), ..] => json!(words::distinct(values.iter().filter_map(|value| value.as_str()))),
         [Value::Bool(_), ..] => json!(values.iter().all(|value| **value == true)),
-        // Common labels.
+        // Labels that all notices have in common.
         [Value::Object(first), others @ ..] => {
             let shared = first.iter().filter(|(name, value)| others.iter().all(|other| other.get(name) == Some(value)));
             Value::Object(shared.map(|(name, value)| (name.clone(), value.clone())).collect())
         }
-        // Lists and numbers are fields about pods.
+        // Lists and numbers are fields about pods, which the caller adds.
         [] | [Value::Null | Value::Array(_) | Value::Number(_), ..] => Value::Null,
     }
 }
@@ -154,7 +154,7 @@ fn kind(receipt: &Receipt) -> String {
     }
 }
 
-/// Time in Go's format.
+/// Time in Go's print format.
 fn time(at: Option<Timestamp>) -> String {
     at.map_or_else(|| ZERO.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string())
 }

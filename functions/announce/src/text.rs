@@ -7,9 +7,9 @@ use crate::nodes::Tally;
 use crate::storm::{self, Line};
 use crate::words;
 
-/// Longest subject: SNS' limit is 100 characters of ASCII.
+/// Maximum length of a subject: SNS requires less than 100 characters of ASCII.
 const SUBJECT: usize = 99;
-/// Most nodes and lost pods with a line each.
+/// Maximum number of nodes, and of lost pods, that get a line each.
 const NODES: usize = 100;
 const PODS: usize = 100;
 const LINE: usize = 500;

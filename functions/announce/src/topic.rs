@@ -1,4 +1,4 @@
-//! The SNS topic: publishes one notification for each message.
+//! SNS topic: publishes one notification for each message.
 
 use spillway_aws_call::{Call, CallError, Caller, Service};
 use tokio::time::Instant;

@@ -1,4 +1,4 @@
-//! The webhook: posts each message.
+//! Webhook: posts each message.
 
 use reqwest::StatusCode;
 use tokio::time::Instant;
@@ -18,8 +18,8 @@ pub(crate) struct Webhook {
 pub(crate) enum WebhookError {
     #[error(transparent)]
     Post(#[from] PostError),
-    /// Refused message of a template about several notices. Slack refuses texts of more than 3,000 characters as
-    /// `invalid_blocks`.
+    /// The webhook refuses a template's message about several notices, which may be too long for it. Slack refuses texts of more
+    /// than 3,000 characters as `invalid_blocks`.
     #[error(transparent)]
     TooLarge(PostError),
     #[error(transparent)]

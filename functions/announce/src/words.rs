@@ -27,12 +27,12 @@ pub(crate) fn headline(message: &Message<'_>) -> String {
     format!("{news}{}{dry_run}", lost_pods(Tally::of(&nodes).lost))
 }
 
-/// Number of lost pods after a comma, or nothing.
+/// Text such as ", 2 pods lost". Empty if no pod is lost.
 pub(crate) fn lost_pods(lost: usize) -> String {
     if lost == 0 { String::new() } else { format!(", {} lost", count(lost, "pod")) }
 }
 
-/// Node and cluster. The instance if no node was found.
+/// Name and cluster of the node. If no node was found, the instance id and the cluster.
 pub(crate) fn node(node: &Node<'_>) -> String {
     let instance = || node.receipts().find_map(|receipt| receipt.instance.as_deref());
     let name = node.name().or_else(instance).unwrap_or("a notice");
@@ -91,7 +91,7 @@ fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
     counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
 }
 
-/// Lost pods with their reasons, and with their nodes if there are several.
+/// Lost pods with their reasons. If the message is about several nodes, also with their nodes.
 pub(crate) fn lost(message: &Message<'_>, most: usize) -> Vec<String> {
     let nodes = message.nodes();
     let lost = nodes.iter().flat_map(|one| {

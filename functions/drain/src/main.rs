@@ -11,7 +11,7 @@ use spillway_settings::Settings;
 use spillway_startup::aws::{self, Connections};
 use spillway_startup::logs;
 
-/// Serves invocations until Lambda ends the process. Fails if the environment lacks something.
+/// Serves invocations until Lambda ends the process. Fails if the environment lacks a variable or credentials.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     logs::start();
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(service_fn(answer)).await
 }
 
-/// Answer of the function: the receipt of a notice or the report of a self-test.
+/// Answer to Lambda: the receipt of a notice, or the report of a self-test.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Response {
@@ -42,7 +42,7 @@ async fn respond(context: &Context, event: LambdaEvent<Value>) -> Result<Respons
     if let Some(request) = spillway_doctor::request(&event.payload) {
         let report = spillway_doctor::examine(context, &request, &invocation).await;
         return match context.settings.wrong.clone() {
-            // A new stack has no alarm on findings yet, but its alarm on drains counts failed invocations.
+            // Fails, because a new stack has no alarm on findings yet. Its alarm on drains counts failed invocations.
             Some(wrong) if request.ends_deployment => Err(Failure::Settings(wrong)),
             _ => Ok(Response::Report(report)),
         };

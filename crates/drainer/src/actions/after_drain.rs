@@ -20,11 +20,12 @@ const LET_GO_WITHIN: Duration = Duration::from_secs(600);
 pub(super) struct Waited {
     /// Duration of each wait; `None` if nothing was waited for.
     pub(super) durations: Option<AfterDrain>,
-    /// `true` if the time was up while a volume or target was left, or may have been.
+    /// `true` if the time was up while a volume or load balancer was, or may have been, still attached.
     pub(super) is_unfinished: bool,
 }
 
-/// Waits for volumes and load balancers until `end` or `stop`, if a hook of ours holds the instance.
+/// Waits for volumes and load balancers until `end` or `stop`. Waits only if the node is empty and a hook of Spillway holds the
+/// instance.
 pub(super) async fn wait(
     context: &Context,
     target: &Target<'_>,
@@ -67,8 +68,8 @@ pub(super) async fn wait(
     Waited { durations, is_unfinished: may_be_left && end <= Instant::now() }
 }
 
-/// Waits for load balancers. Returns the number of target groups that still have the instance, or `None` if none had it or
-/// they cannot be read.
+/// Waits for load balancers. Returns the number of target groups that still have the instance. `None` if no group had the
+/// instance at first, or if the groups cannot be read.
 async fn targets_left(context: &Context, target: &Target<'_>, end: Instant) -> Option<usize> {
     let Target { instance, cluster, .. } = target;
     match target_groups::until_drained(&context.load_balancing, &instance.id, cluster, end).await {

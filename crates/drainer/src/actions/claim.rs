@@ -19,10 +19,10 @@ use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::Fate;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Retry period of a claim that fails while the instance goes. After that the pods are evicted without a cordon: an
-/// admission webhook may stay down because its own pods are on the nodes that go.
+/// Retry period of a failing claim if the instance goes in any case. After it the pods are evicted without a cordon: an
+/// admission webhook may stay down because its own pods are on nodes that go.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
-/// Longest list of the pods of a node whose hook is over.
+/// Maximum time to list the pods of a node whose hook is over.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
 /// First and longest pause between retries of a failed claim during the drain.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
@@ -38,12 +38,12 @@ pub(super) enum Purpose {
 pub(crate) enum Claiming {
     /// The node is claimed, or its instance goes and the drain starts without a cordon.
     Claimed(ClaimedNode),
-    /// The node is not claimed, and the notice ends so.
+    /// The node is not claimed, and the notice ends with this result.
     Ended(Next),
 }
 
-/// Claims the target's node, until its window ends or its lifecycle action is over. Ends the notice if the node cannot be
-/// claimed.
+/// Claims the target's node. Retries until the window ends or the lifecycle action is over. If the node cannot be claimed, the
+/// notice ends.
 pub(super) async fn claim(
     context: &Context,
     target: &Target<'_>,
@@ -95,7 +95,8 @@ pub(super) async fn claim(
     }
 }
 
-/// Ends a notice whose hook is over before this invocation lists the pods. Lists once the pods that an earlier invocation left.
+/// Ends a notice whose hook was over before this invocation listed the pods. Checks which pods of an earlier invocation are
+/// still on the node.
 pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Outcome {
     let history = target.attempt.history;
     let claimed_before = || history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());
@@ -115,8 +116,8 @@ pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &m
     DrainOutcome::HookOver { node, lost: (!record.pods.is_empty()).then_some(lost) }.into()
 }
 
-/// Returns `true` if the API server or a webhook failed at a write that may succeed later. A webhook may take 30 s to fail,
-/// and the API server answers nothing until then; the timeout of a request is half of that.
+/// Returns `true` if the write may succeed later. Includes timeouts: an admission webhook may take 30 s to fail, twice the
+/// timeout of a request, and the API server answers nothing until then.
 fn is_retryable_write_error(error: &ApiError) -> bool {
     match error {
         ApiError::Refused(status) => matches!(status.code, 409 | 429 | 500..),

@@ -11,7 +11,7 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Hands the notice on to the next invocation, with a summary of this one. A last heartbeat holds the lifecycle action.
+/// Hands the notice to the next invocation, with a summary of this one. A last heartbeat restarts the hook's timeout.
 pub(crate) async fn continue_next(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -30,7 +30,7 @@ pub(crate) async fn continue_next(
     match status {
         Some(ActionState::Waiting) => record.hook = HookStatus::Held,
         Some(ActionState::Over) => record.hook = HookStatus::AlreadyOver(None),
-        // The hook is left to its timeout, unless the next invocation starts before.
+        // Without a heartbeat, the hook ends by its timeout unless the next invocation starts before.
         Some(ActionState::Unknown) | None => {}
     }
     Ok(Outcome::Continued { unfinished: unfinished.text() })

@@ -113,7 +113,7 @@ impl DrainAction<'_> {
         begun
     }
 
-    /// Publishes the begin of the drain, and the pods that block it unless another drain of the node does.
+    /// Publishes the begin of the drain, and its blockage. After a join, the drain that holds the claim publishes the blockage.
     fn side_task<'s>(&'s self, begun: &'s Publication, listed: &'s Listed<Pod>) -> SideTask<'s> {
         let (context, ClaimedNode { claim, client }) = (self.context, self.node);
         let Attempt { history, invocation, .. } = self.target.attempt;

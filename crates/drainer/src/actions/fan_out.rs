@@ -13,10 +13,10 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum number of instances of a notice. An event has room for a few hundred of AWS Health's entries, and an account has a
-/// thousand concurrent invocations by default.
+/// Maximum number of instances of a notice that are handled. An event has room for a few hundred of AWS Health's entries, and an
+/// account has a thousand concurrent invocations by default.
 const MOST_INSTANCES: usize = 1_000;
-/// Concurrent requests for invocations: hundreds within a second.
+/// Maximum number of concurrent calls to start invocations, which suffices for hundreds of invocations a second.
 const AT_ONCE: usize = 10;
 
 /// Invokes the function once for each instance.

@@ -1,5 +1,5 @@
-//! Maintenance whose time has come is compared with EC2 again in two cases: Spillway found it in EC2, so no notice reports a
-//! cancellation; or the invocation slept, and a cancellation meanwhile found nothing to undo.
+//! Compares maintenance with EC2 again when its drain is due, in two cases: Spillway found the maintenance in EC2, so that no
+//! notice reports a cancellation; or the maintenance was cancelled while the invocation slept.
 
 use std::time::Duration;
 
@@ -15,12 +15,13 @@ use crate::context::{Attempt, Context};
 use crate::failure::Failure;
 use crate::later::Later;
 
-/// Longest time between the starts that EC2 and AWS Health name for one maintenance.
+/// Maximum difference between the starts that EC2 and AWS Health report for one maintenance.
 pub(super) const APART: SignedDuration = SignedDuration::from_hours(1);
 /// Maximum time for EC2's answer after a sleep. Without an answer the node is drained.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Returns a reason if EC2 reports the maintenance as over after a sleep. Maintenance that EC2 does not list is drained for.
+/// Returns a reason to ignore the notice if EC2 reports the maintenance as over. `None`, so that the node is drained, if EC2
+/// does not list the maintenance or does not answer.
 pub(crate) async fn called_off(context: &Context, attempt: &Attempt<'_>) -> Option<Reason> {
     let (starts, id) = (planned_start(attempt.notice)?, &attempt.notice.instance);
     let named =
@@ -31,8 +32,8 @@ pub(crate) async fn called_off(context: &Context, attempt: &Attempt<'_>) -> Opti
     same.all(ScheduledEvent::is_over).then(|| Reason::NoLongerNamed(id.clone()))
 }
 
-/// Returns a reason if maintenance that was found in EC2 is over or moved by now. Moved maintenance is handed on with its new
-/// start.
+/// Returns a reason to ignore maintenance that was found in EC2, if it is over or moved by now. Moved maintenance gets an
+/// invocation with its new start.
 pub(crate) async fn over(
     context: &Context,
     attempt: &Attempt<'_>,

@@ -16,25 +16,25 @@ use crate::kube::ApiError;
 use crate::node::NodeWatch;
 use crate::node::uncordon::{Undo, uncordon};
 
-/// Maximum time to connect to a silent cluster: three attempts. A schedule tries again later.
+/// Maximum time to connect to a silent cluster: three attempts. A scheduled check tries again later.
 const REACHED_WITHIN: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UncordonDeadlines {
     /// Deadline of the cluster's first answer.
     pub(super) connect_by: Instant,
-    /// Deadline of a wait until the node is Ready; `None` returns at once for a node that is not Ready.
+    /// Deadline of a wait until the node is Ready. With `None`, a node that is not Ready is not waited for.
     pub(super) ready_by: Option<Instant>,
 }
 
-/// Deadline of the first answer when no lifecycle hook waits, at most `end`.
+/// Deadline of the cluster's first answer if no lifecycle hook waits. At the latest `end`.
 pub(super) fn connect_deadline(end: Instant) -> Instant {
     end.min(Instant::now() + REACHED_WITHIN)
 }
 
 #[derive(Debug)]
 pub(super) enum NotGivenBack {
-    /// The cluster is none of ours, for this reason.
+    /// Spillway does not drain nodes of the cluster, for this reason.
     NotOurCluster { reason: Reason, failure: Failure },
     /// The cluster gave no answer.
     NotReached(Failure),
@@ -72,7 +72,7 @@ impl From<NotGivenBack> for Failure {
     }
 }
 
-/// Removes Spillway's marks from the instance's node, if their cause is over.
+/// Removes Spillway's marks from the instance's node if they were set for `cause`, which is over now.
 pub(super) async fn give_back(
     context: &Context,
     cluster: &ClusterName,

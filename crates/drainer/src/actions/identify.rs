@@ -1,8 +1,8 @@
 //! Instance of a notice: described by EC2, or found by its node if EC2 does not answer in time.
 //!
 //! `DescribeInstances` fails for instances of an Availability Zone that is down (EC2's API reference), and a storm of notices
-//! uses up EC2's request rate. A notice with a deadline cannot wait for that. The claim tests the provider id, so any node
-//! that this search finds is safe to claim.
+//! uses up EC2's request rate. A notice with a deadline cannot wait for EC2. The claim tests the provider id, so any node that
+//! the search finds is safe to claim.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -23,8 +23,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::node;
 
-/// Time for EC2's answer before the clusters are searched. An answer usually takes 0.1 s, and a spot notice leaves two minutes.
-/// Throttled calls are repeated until then, because a search costs more than a second call.
+/// Time after which the clusters are searched if EC2 has not answered. An answer usually takes 0.1 s. Until then, throttled
+/// calls are repeated, because a search costs more than a second call.
 const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Maximum time for EC2's answer about a running instance: the notice is not urgent, and an undo check calls EC2 again.
@@ -83,7 +83,7 @@ pub(crate) async fn identify(
     }
 }
 
-/// Searches all known clusters for the node: those of the setting, and those that this process has connected to.
+/// Searches all known clusters for the instance's node.
 async fn search(context: &Context, notice: &Notice, end: Instant) -> Option<Identified> {
     let id = &notice.instance;
     let clusters = context.known_clusters().await;

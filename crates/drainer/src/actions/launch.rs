@@ -22,10 +22,10 @@ use crate::node::{NodeWatch, by_likely_names, find, is_of};
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Poll interval until the node joins: before that there is nothing to watch. An instance takes about a minute to join.
+/// Poll interval until the node joins, because there is no node to watch before. An instance takes about a minute to join.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// First search of all nodes for a node with an unusual name. Each further search comes after twice the time: four searches
-/// in an invocation, and a node is found within twice the time that it took to join.
+/// Time after which all nodes are searched, in case the node has an unusual name. Each further search comes after twice the
+/// time, so that an invocation makes at most four searches.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
 /// Scope of a search for the node.
@@ -134,7 +134,7 @@ async fn observe_until(
     }
 }
 
-/// Polls until the node has joined; `None` if it has not when `end` leaves no time for another poll.
+/// Polls until the node has joined. `None` if `end` leaves no time for another poll.
 async fn until_joined(
     end: Instant,
     mut look: impl AsyncFnMut(Search) -> Result<Option<Node>, ApiError>,

@@ -43,10 +43,10 @@ pub(crate) async fn complete(
 }
 
 /// Ends a notice without a node: the node never joined the cluster, or has left it. The hook gets `CONTINUE`, so that the group
-/// does not wait. Fails if the notice came after its deadline, when the instance may have gone with its node.
+/// does not wait. Fails if the notice came after its deadline: the instance may have gone with its pods.
 pub(crate) async fn no_node(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
-    // A notice whose deadline is its own time could not come earlier.
+    // If the deadline is the notice's own time, the notice could not come earlier.
     if let Deadline::Hard(at) = attempt.notice.deadline
         && attempt.notice.time < at
         && at < attempt.invocation.clock.now()
@@ -102,7 +102,7 @@ pub(crate) fn last_answer(
         return settings.hooks_without_node;
     }
     match attempt.notice.kind {
-        // A missing right may be granted before Lambda's retry.
+        // The failure needs a change by people, such as a missing right, which may be granted before Lambda's retry.
         _ if failure.unfinished().is_none() => None,
         _ if stage == HandlingStage::Undecided => settings.hooks_without_node,
         Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => {

@@ -58,7 +58,7 @@ pub(crate) async fn look_up(
     Ok(Outcome::MaintenanceLookedUp { named, missing: instances })
 }
 
-/// Returns the begin of the notice's drain, or `None` if its decision is to ignore it.
+/// Returns the time at which the drain for the notice begins. `None` if the notice is to be ignored.
 fn begins(context: &Context, invocation: &Invocation, notice: &History, instance: &Instance) -> Option<Timestamp> {
     let (settings, now) = (&context.settings, invocation.clock.now());
     let ClusterOwnership::Ours(_) = decision::cluster_of(instance, settings) else { return None };

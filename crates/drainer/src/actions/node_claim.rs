@@ -16,7 +16,7 @@ use crate::node::{NodeError, node_claim};
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Deletes the `NodeClaim` of the target's node, with the notice's deadline as its own.
+/// Deletes the `NodeClaim` of the target's node, after setting the notice's deadline as that of the `NodeClaim`.
 pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let clock = attempt.invocation.clock;
@@ -27,7 +27,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
     let doing = format!("hand the node of instance {} to Karpenter", instance.id);
     let handed = context.in_cluster(cluster, end, &doing, async |client| {
         let deadline = match attempt.notice.deadline {
-            // A deadline that passes meanwhile would leave each pod one second.
+            // If the deadline passed meanwhile, Karpenter would give each pod one second.
             Deadline::Hard(at) if !attempt.is_past_deadline() => Some(at.max(clock.now() + LEAST_WINDOW)),
             // Without a deadline each pod keeps its own grace period.
             Deadline::Hard(_) | Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,

@@ -36,13 +36,13 @@ enum Declared {
 #[derive(Debug, Default)]
 struct FirstRead {
     boot: Option<String>,
-    /// Name of the node, if it has been Ready since.
+    /// Name of the node, if any read has found the node Ready.
     ready: Option<String>,
 }
 
-/// Taints the node if its instance is down and the node is not Ready. A Ready node may be one whose kubelet the control plane
-/// has not missed yet, so the node is watched until the window ends. An instance that was started meanwhile may run the same
-/// pods again, so EC2 describes it again right before the taint.
+/// Taints the node if its instance is down and the node is not Ready. The control plane may not have missed the kubelet yet, so
+/// a Ready node is watched until the window ends. An instance that was started meanwhile may run the pods again, so EC2
+/// describes the instance again right before the taint.
 pub(crate) async fn out_of_service(
     context: &Context,
     target: &Target<'_>,

@@ -25,13 +25,13 @@ use crate::receipt::record::Record;
 
 /// Retry period for reading the other nodes. Without an answer the drain goes on.
 const RETRIED_FOR: Duration = Duration::from_secs(10);
-/// Number of times that a drain counts later claims until it gives its own back, and the longest pause between.
+/// Maximum number of counts until a drain gives its claim back, and the longest pause between two counts.
 const COUNTS: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(2);
-/// Spread of the next attempts, so that the drains of one maintenance do not come back together.
+/// Maximum random delay of the next attempt, so that the drains of one maintenance do not come back together.
 const SPREAD: Duration = Duration::from_mins(1);
 
-/// Postpones a drain before its claim, if the maximum of other drains goes on. `None`: the node may be claimed.
+/// Postpones a drain before its claim, if as many other drains go on as are allowed. `None` if the node may be claimed.
 pub(super) async fn before_claim(
     context: &Context,
     target: &Target<'_>,
@@ -56,7 +56,7 @@ pub(super) async fn before_claim(
     postpone_if_surplus(context, target, counted.await.map_err(|failure| failure.text()), record).await
 }
 
-/// Gives a claim back, if the maximum of other drains goes on. `None`: the drain begins.
+/// Gives the claim back, if too many other drains go on. `None` if the drain may begin.
 pub(super) async fn after_claim(
     context: &Context,
     target: &Target<'_>,
@@ -88,12 +88,12 @@ async fn postpone_if_surplus(
     postpone(context, target, begins, why, record).await.map(Some)
 }
 
-/// Start of the maintenance of a paced drain: a planned drain that no earlier invocation has begun.
+/// Returns the start of the maintenance if the drain is paced: a planned drain that no earlier invocation has begun.
 fn paced_start(attempt: &Attempt<'_>) -> Option<Timestamp> {
     decision::planned_start(attempt.notice).filter(|_| attempt.history.continued_from().is_none())
 }
 
-/// Returns the drains that make this claim a surplus, after later claims have had the time to be given back.
+/// Returns the other drains if this claim is one too many. First leaves later claims the time to be given back.
 async fn surplus(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<OtherDrains>, ApiError> {
     let (nodes, claim) = (Api::all(node.client.clone()), &node.claim);
     let mut counts = 0;
@@ -108,7 +108,7 @@ async fn surplus(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<Oth
     }
 }
 
-/// Returns the next attempt of a waiting drain, or `None` if the drain has to begin now for its pods to have their grace period.
+/// Returns the next attempt of a waiting drain. `None` if the drain has to begin now to leave its pods their grace period.
 async fn next_turn(
     attempt: &Attempt<'_>,
     client: &Client,
@@ -125,7 +125,7 @@ fn request_deadline(attempt: &Attempt<'_>) -> Instant {
     (Instant::now() + RETRIED_FOR).min(attempt.invocation.completes_until())
 }
 
-/// Marks the claim's drain as over, for which other drains may wait.
+/// Marks the drain as over in the claim, because other drains may wait for its end.
 pub(super) async fn mark_over(attempt: &Attempt<'_>, node: &ClaimedNode, report: &DrainReport) {
     let goes_on = match report.end {
         DrainEnd::TimeUp => attempt.is_cut_short(),

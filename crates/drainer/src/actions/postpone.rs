@@ -17,7 +17,7 @@ use crate::node::pace;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Time before the drain at which the node is tainted, so that pods of other nodes are not scheduled to it.
+/// Maximum time from the taint of a node to its drain. The taint keeps pods of other nodes away.
 const TAINTED_FOR: SignedDuration = SignedDuration::from_mins(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Postponement {
     Scheduled,
     /// Other drains go on, and the node is not claimed.
     Waits(OtherDrains),
-    /// Other drains go on, and the claim of the node is a surplus.
+    /// Other drains go on, and the claim of the node is one too many.
     Surplus(OtherDrains),
 }
 
@@ -39,8 +39,8 @@ impl Postponement {
     }
 }
 
-/// Schedules the notice for the begin of its drain. A node is given back until then if its claim is a surplus, or if its drain
-/// had begun before an update moved the maintenance.
+/// Schedules the notice for the begin of its drain. Gives the node back if its claim is a surplus, or if its drain had begun
+/// before an update moved the maintenance.
 pub(crate) async fn postpone(
     context: &Context,
     target: &Target<'_>,
@@ -51,7 +51,7 @@ pub(crate) async fn postpone(
     let Attempt { notice, history, invocation, .. } = target.attempt;
     let gives_way_to = why.others();
     let by_second_schedule = gives_way_to.is_some() && !history.by_second_schedule;
-    // The drain starts afresh: earlier attempts are no part of it.
+    // The drain starts afresh, so the summaries of earlier invocations are dropped.
     let history = History { earlier: Vec::new(), remaining: Vec::new(), by_second_schedule, ..(*history).clone() };
     let payload = payload(continued::KEY, &history);
     // The node is given back first: a drain that still goes on could delete the schedule as its own.
@@ -98,7 +98,7 @@ async fn taint(context: &Context, target: &Target<'_>) {
     }
 }
 
-/// Removes the taint of a node whose drain never begins. Failures are logged: the doctor finds the taint.
+/// Removes the taint of a node whose drain never begins. Failures are only logged, because the doctor reports such a taint.
 pub(super) async fn remove_taint(context: &Context, target: &Target<'_>) {
     let Attempt { notice, invocation, .. } = target.attempt;
     let Some(cause) = UncordonCause::of_notice(notice) else { return };

@@ -1,4 +1,4 @@
-//! Replacing the instance through its Auto Scaling group: beside a spot drain, or after the drain for maintenance.
+//! Replacement of the instance by its Auto Scaling group: during the drain for a spot notice, after the drain for maintenance.
 //!
 //! No failure of these calls delays a claim, an eviction or a hook: the drain goes on without a replacement.
 
@@ -14,15 +14,15 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::aws::{CallError, replacement as calls};
 use crate::context::{Attempt, Context, Target};
 
-/// Time for all calls: little beside the two minutes of a spot notice.
+/// Maximum time for all calls, short compared with the two minutes of a spot notice.
 const WITHIN: Duration = Duration::from_secs(30);
-/// Time in which EC2 has to confirm: the status of a spot request may lag behind the notice.
+/// Maximum time until EC2 confirms the notice. The status of a spot request may lag behind the notice.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
-/// Pause between two looks at EC2's record.
+/// Minimum pause between two reads of EC2's record.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Requests the replacement if that is the kind of notice: of a spot instance beside its drain, for maintenance after it. `None`:
-/// the notice or the group takes no part, which costs no call.
+/// Requests the replacement if the notice is of the kind `at`. `None`, without any call, if the notice is of another kind or the
+/// group takes no part.
 pub(super) async fn replace(context: &Context, target: &Target<'_>, claim: &Claim, at: Kind) -> Option<Replacement> {
     let Target { attempt, instance, managed_by, .. } = target;
     let Attempt { notice, invocation, settings, .. } = attempt;
@@ -47,7 +47,7 @@ pub(super) async fn replace(context: &Context, target: &Target<'_>, claim: &Clai
     })
 }
 
-/// Checks and requests again after a failure that may pass. The check finds whether a request whose answer was lost has worked.
+/// Repeats check and request after a failure that may pass. The check finds a request that worked but whose answer was lost.
 async fn until_requested(context: &Context, target: &Target<'_>, end: Instant) -> Result<(), NotRequested> {
     let mut backoff = Backoff::new();
     let mut is_answer_lost = false;
@@ -85,7 +85,7 @@ async fn check(context: &Context, target: &Target<'_>, end: Instant) -> Result<(
     tokio::try_join!(biased; group, confirm(context, target, end)).map(|_| ())
 }
 
-/// Reads EC2's record until it confirms the notice, for ten seconds.
+/// Reads EC2's record until it confirms the notice, for at most [`CONFIRMED_WITHIN`].
 async fn confirm(context: &Context, target: &Target<'_>, end: Instant) -> Result<(), NotRequested> {
     let Target { attempt, instance, .. } = target;
     let (ec2, end) = (&context.ec2, end.min(Instant::now() + CONFIRMED_WITHIN));
@@ -99,7 +99,7 @@ async fn confirm(context: &Context, target: &Target<'_>, end: Instant) -> Result
             Ok(record) => {
                 record.ok_or(NotRequested::NoSpotRequest).and_then(|record| confirmed(attempt.notice, record))
             }
-            // What EC2 said before says more than a call that the end cut off.
+            // An earlier refusal of EC2 says more than a call that was cut off.
             Err(error) => return Err(refused.unwrap_or_else(|| failed(&error))),
         };
         let Err(reason) = reason else { return Ok(()) };

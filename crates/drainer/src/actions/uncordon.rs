@@ -43,7 +43,7 @@ pub(super) async fn give_back_at_notice(
     let Some(cause) = UncordonCause::of_notice(attempt.notice) else {
         return Ok(UncordonOutcome::Ignored(Reason::NothingToUndo(attempt.notice.kind)));
     };
-    // The next start of the instance is another notice.
+    // The next start of the instance causes another notice.
     if instance.state != InstanceState::Up {
         return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.clone())));
     }

@@ -23,15 +23,16 @@ use crate::later::{Later, ScheduleName};
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum delay of the drain by scheduling its undo check.
+/// Maximum time to schedule an undo check, which delays the drain.
 const SCHEDULED_WITHIN: Duration = Duration::from_secs(10);
-/// Spread of checks after EC2 gave no answer.
+/// Maximum random delay of a check after EC2 gave no answer.
 const SPREAD: Duration = Duration::from_mins(10);
 
 /// Schedules the undo check of a new claim, then deletes the maintenance schedule that the drain replaces.
 ///
-/// Comes before the drain, because the invocation may be killed during it; a failure ends the notice after the drain. The check
-/// comes first: without it the node is never given back, while a schedule that is left only finds the node claimed.
+/// Runs before the drain, because the invocation may be killed during the drain. A failure ends the notice after the drain. The
+/// check is scheduled before the deletion: without a check the node is never given back, while a schedule that is left only
+/// finds the node claimed.
 pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
     let (notice, clock) = (attempt.notice, attempt.invocation.clock);
     let end = (Instant::now() + SCHEDULED_WITHIN).min(attempt.invocation.continues_by());
@@ -70,7 +71,7 @@ pub(crate) async fn check(
 ) -> Result<UncordonOutcome, Failure> {
     let DueCheck { notice, check, instance, cluster, cause } = due;
     let expects_claim = decision::expects_claim(notice.kind);
-    // The next start of the instance is another notice.
+    // The next start of the instance causes another notice.
     if !expects_claim && instance.state != InstanceState::Up {
         return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.clone())));
     }
@@ -135,8 +136,8 @@ pub(super) async fn check_once_more(
     Ok(UncordonOutcome::LookedAgain { node, why, at })
 }
 
-/// Schedules a check for a running instance that EC2 did not describe. The times are spread, so that a burst of launches does
-/// not come back as one.
+/// Schedules a check for a running instance that EC2 did not describe. The check is delayed at random, so that the checks of
+/// many launches do not come at once.
 pub(crate) async fn describe_later(
     context: &Context,
     notice: &Notice,

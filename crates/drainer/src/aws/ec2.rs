@@ -22,15 +22,15 @@ pub(crate) const DESCRIBE_STATUS: &str = "ec2:DescribeInstanceStatus";
 /// All codes of scheduled events in EC2.
 const EVENT_CODES: [&str; 5] =
     ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
-/// Limit of EC2 for the values of a filter.
+/// EC2's maximum number of values in a filter.
 const MOST_VALUES: usize = 200;
-/// Longest wait for an answer that is behind EC2's own notices. EC2 usually catches up within seconds.
+/// Maximum time to repeat a call whose answer is older than EC2's own notice. EC2 usually catches up within seconds.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
-/// Timeout of the first attempt; it doubles for each further one. EC2 usually answers in 0.1 s.
+/// Timeout of the first attempt, doubled for each further attempt. EC2 usually answers in 0.1 s.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Longest timeout of an attempt. Without it the timeout would double until the SDK panics.
+/// Maximum timeout of an attempt. Without a maximum, the timeout would double until the SDK panics.
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// All instance states: a filter without effect.
@@ -54,8 +54,8 @@ impl RequestForm {
     }
 }
 
-/// Describes an instance; `None` if EC2 has none with this id. Retries until `end`, and up to [`CATCHES_UP_WITHIN`] while the
-/// answer is behind. A throttled call notifies `throttled`, and the next call has the other form.
+/// Describes an instance. `None` if EC2 has no instance with this id. Retries until `end`, and for [`CATCHES_UP_WITHIN`] while
+/// `is_behind` finds the answer out of date. A throttled call notifies `throttled`, and the next call has the other form.
 pub(crate) async fn describe(
     ec2: &aws_sdk_ec2::Client,
     id: &InstanceId,
@@ -86,7 +86,7 @@ pub(crate) async fn describe(
     let mut described = call_until_answered().await?;
     while is_behind(described.as_ref()) && timeout_at(patience, sleep(jittered(backoff.next_pause()))).await.is_ok() {
         described = match call_until_answered().await {
-            // The earlier answer stands.
+            // The earlier answer is used.
             Err(_) if end <= Instant::now() => break,
             answer => answer?,
         };

@@ -15,7 +15,7 @@ pub(crate) async fn put(client: &Client, detail_type: &str, detail: String) -> R
     accepted(&sent.map_err(|error| CallError::new(PUT_EVENTS, error))?)
 }
 
-/// Fails for a refused entry: EventBridge answers 200 even then.
+/// Fails if EventBridge refused the entry, which EventBridge also answers with 200.
 fn accepted(answer: &PutEventsOutput) -> Result<(), CallError> {
     if answer.failed_entry_count() == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Lambda: self-invocation, which IAM allows to this function alone; concurrency limit and event source mappings.
+//! Calls to Lambda about the own function: self-invocation, concurrency limit, event source mappings.
 
 use serde_json::Value;
 use spillway_aws_call::{Call, Caller, Failed, Service};

@@ -20,9 +20,9 @@ const DESCRIBE: &str = "autoscaling:DescribeLifecycleHooks";
 const RECORD: &str = "autoscaling:RecordLifecycleActionHeartbeat";
 const COMPLETE: &str = "autoscaling:CompleteLifecycleAction";
 
-/// Wait for [`LifecycleAction::confirm_ours`] before the first heartbeat. EC2 usually answers sooner.
+/// Maximum wait for [`LifecycleAction::confirm_ours`] before the first heartbeat. EC2 usually answers sooner.
 const UNHELD: Duration = Duration::from_secs(1);
-/// Longest wait for the first heartbeat.
+/// Maximum wait for the first heartbeat.
 const FIRST_HEARTBEAT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(crate) enum ActionState {
 }
 
 impl<'a> LifecycleAction<'a> {
-    /// Action of a hook. `is_kept` is the retention known from earlier invocations.
+    /// Creates the action of a hook. `is_kept` is the retention that earlier invocations have read.
     pub(crate) fn new(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId, is_kept: bool) -> Self {
         Self {
             client,
@@ -97,7 +97,7 @@ impl<'a> LifecycleAction<'a> {
 
     /// Sends heartbeats until the action is over, starting at [`Self::confirm_ours`] or after [`UNHELD`].
     pub(crate) async fn hold(&self) {
-        // No longer: much of the hook's timeout may have passed.
+        // Does not wait longer, because much of the hook's timeout may have passed.
         let confirmed = async {
             if timeout(UNHELD, self.wait_for(|progress| progress.is_confirmed)).await.is_ok() {
                 self.update(|progress| progress.is_confirmed = false);
@@ -164,7 +164,7 @@ impl<'a> LifecycleAction<'a> {
             .set_lifecycle_action_token(self.hook.token.clone());
         match call.send().await {
             Ok(answer) if answer.request_id().is_some() => Ok(Completion::Completed),
-            // The answer is otherwise empty, so the SDK accepts any page.
+            // A real answer has only a request id, so the SDK accepts any page as an answer.
             Ok(_) => {
                 Err(CallError::unanswered(COMPLETE, "the answer has no request id, so it is not from Auto Scaling"))
             }
@@ -214,7 +214,7 @@ pub fn timeouts(hook: &LifecycleHook) -> HookTimeouts {
 async fn describe_timeouts(client: &Client, hook: &Hook) -> Result<HookTimeouts, CallError> {
     let call = client.describe_lifecycle_hooks().auto_scaling_group_name(&hook.group).lifecycle_hook_names(&hook.name);
     let answer = call.send().await.map_err(|error| CallError::new(DESCRIBE, error))?;
-    // The first heartbeat finds out that a deleted hook is over.
+    // If the hook was deleted, the first heartbeat finds the action over.
     Ok(answer.lifecycle_hooks().first().map_or_else(HookTimeouts::unknown, timeouts))
 }
 

@@ -10,8 +10,8 @@ use crate::aws::{self, CallError};
 
 const DESCRIBE: &str = "autoscaling:DescribeTags";
 
-/// Returns `true` if the instance or its Auto Scaling group has the tag. A group's tags reach only instances launched after
-/// the tagging, and only if propagated.
+/// Returns `true` if the instance or its Auto Scaling group has the tag. Instances that were launched before their group was
+/// tagged do not have the tag themselves.
 pub(crate) async fn is_managed(
     autoscaling: &Client,
     instance: &Instance,

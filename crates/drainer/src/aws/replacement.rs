@@ -1,4 +1,4 @@
-//! The calls of a replacement: the state of an Auto Scaling group, EC2's record of an interruption, and the request itself.
+//! Calls to AWS for a replacement: the state of an Auto Scaling group, EC2's record of an interruption, and the request itself.
 
 use aws_sdk_autoscaling::config::retry::RetryConfig;
 use aws_sdk_autoscaling::types::{Activity, AutoScalingGroup, Instance, TagDescription};
@@ -21,10 +21,10 @@ const TERMINATING: &str = "autoscaling:EC2_INSTANCE_TERMINATING";
 const BY_REQUEST: &str = "was taken out of service in response to a user request";
 /// Part of the cause if the call decremented the desired capacity.
 const DECREMENTED: &str = "shrinking the capacity";
-/// Period of the limit of replacements.
+/// Period to which the limit of replacements applies.
 const PERIOD: SignedDuration = SignedDuration::from_hours(1);
 
-/// Reads the state of a group as far as a replacement depends on it. `None`: no such group. Retries until `end`.
+/// Reads the state of a group as far as a replacement depends on it. `None` if the group does not exist. Retries until `end`.
 pub(crate) async fn group_state(
     client: &Client,
     group: &str,
@@ -70,7 +70,7 @@ async fn terminate_hooks(client: &Client, group: &str) -> Result<Vec<String>, Ca
     Ok(terminating.filter_map(|hook| hook.lifecycle_hook_name).collect())
 }
 
-/// Number of instances that were replaced by request since that time. Auto Scaling lists the latest activity first.
+/// Counts the instances that were replaced by request since a time. Auto Scaling lists the latest activity first.
 async fn replaced_since(client: &Client, group: &str, since: Timestamp) -> Result<usize, CallError> {
     let mut activities =
         client.describe_scaling_activities().auto_scaling_group_name(group).into_paginator().items().send();
@@ -89,7 +89,7 @@ fn is_replacement(activity: &Activity) -> bool {
     activity.cause().is_some_and(|cause| cause.contains(BY_REQUEST) && !cause.contains(DECREMENTED))
 }
 
-/// Reads the status of a spot request. `None`: EC2 describes no such request or no status of it. Retries until `end`.
+/// Reads the status of a spot request. `None` if EC2 does not describe the request or its status. Retries until `end`.
 pub(crate) async fn spot_request(
     ec2: &aws_sdk_ec2::Client,
     id: &str,
@@ -117,8 +117,8 @@ pub(crate) async fn scheduled(
     Ok(Confirmation::ScheduledEvents(open.map(|event| event.code).collect()))
 }
 
-/// Asks the group once to terminate the instance and to keep its desired capacity. After a lost answer only the state of the
-/// instance tells whether the group has taken the request.
+/// Requests once that the group terminates the instance and keeps its desired capacity. If the answer is lost, only the state of
+/// the instance shows whether the request worked.
 pub(crate) async fn request(client: &Client, instance: &InstanceId) -> Result<(), CallError> {
     let call = client.terminate_instance_in_auto_scaling_group().instance_id(instance.as_str());
     let call = call.should_decrement_desired_capacity(false).customize();
@@ -126,7 +126,7 @@ pub(crate) async fn request(client: &Client, instance: &InstanceId) -> Result<()
     call.config_override(once).send().await.map(|_| ()).map_err(|error| CallError::new(TERMINATE, error))
 }
 
-/// Returns `true` if another activity of the group is in the way for a moment.
+/// Returns `true` if another activity of the group blocks the request for a moment.
 pub(crate) fn is_contended(error: &CallError) -> bool {
     error.has_code("ResourceContention") || error.has_code("ScalingActivityInProgress")
 }

@@ -1,5 +1,4 @@
-//! Instance as a target of its cluster's load balancers: waits for the end of its deregistration. AWS sends no event, so the
-//! state is polled.
+//! Waits until the cluster's load balancers have deregistered the instance. AWS sends no event, so the state is polled.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,9 +19,9 @@ const GROUPS: &str = "elasticloadbalancing:DescribeTargetGroups";
 const TAGS: &str = "elasticloadbalancing:DescribeTags";
 const HEALTH: &str = "elasticloadbalancing:DescribeTargetHealth";
 
-/// Shortest interval between two polls. Jitter up to the same length spreads the polls of many drains.
+/// Minimum interval between two polls. Jitter up to the same length spreads the polls of many drains.
 const POLL_INTERVAL: Duration = Duration::from_secs(3);
-/// Limit of Elastic Load Balancing for groups in a call of `DescribeTags`.
+/// Maximum number of groups in a call of `DescribeTags`.
 const TAGGED_AT_ONCE: usize = 20;
 
 /// Waits until no target group of the cluster has the instance, or until `end`. Returns the number of groups that still have
@@ -57,7 +56,7 @@ pub(crate) async fn until_drained(
     }
 }
 
-/// Target groups of instances. Pod targets leave their groups by themselves.
+/// Lists the target groups that have instances as targets. Pods as targets are deregistered without the drain.
 async fn groups_of_instances(client: &Client) -> Result<Vec<String>, CallError> {
     let mut groups = Vec::new();
     let mut pages = client.describe_target_groups().into_paginator().send();
@@ -81,7 +80,7 @@ async fn tagged(client: &Client, groups: &[String], cluster: &ClusterName) -> Re
     Ok(of_cluster.filter_map(|group| group.resource_arn).collect())
 }
 
-/// Returns `true` for the cluster's tag, set by the AWS Load Balancer Controller or the cloud controller.
+/// Returns `true` for a tag that names the cluster, set by the AWS Load Balancer Controller or the cloud controller.
 fn names(tag: &Tag, cluster: &ClusterName) -> bool {
     let (key, value) = (tag.key().unwrap_or_default(), tag.value().unwrap_or_default());
     let cluster = cluster.to_string();

@@ -50,8 +50,8 @@ impl ClusterConnector for OneConnection {
 }
 
 impl Access {
-    /// Connects anew: a connection may be cut while Lambda freezes the process. Endpoint and certificate authority are cached; EKS is
-    /// called until `end`.
+    /// Connects again for each use, because a connection may be cut while Lambda freezes the process. Endpoint and certificate
+    /// authority are cached. Calls to EKS are retried until `end`.
     pub async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
         self.connect_again(name, end, &self.renewals()).await
     }

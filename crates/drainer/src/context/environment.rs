@@ -17,9 +17,9 @@ use crate::aws::queue::Queue;
 use crate::later::{FunctionName, Scheduler};
 
 impl Context {
-    /// Makes the clients. Fails if the environment lacks something.
+    /// Creates the clients. Fails if the environment lacks a variable or credentials.
     pub fn from_environment(settings: Settings, aws: &SdkConfig) -> Result<Self, Error> {
-        // Only `crates/retry` repeats throttled calls: it backs off longer.
+        // The SDK does not retry: `crates/retry` does, with longer pauses after throttled calls.
         let once = aws.to_builder().retry_config(RetryConfig::disabled()).build();
         let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
         let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;

@@ -63,7 +63,7 @@ impl Context {
         }
     }
 
-    /// Returns the clusters of the setting, or else those that this process or a self-test has described.
+    /// Returns the clusters of the setting. Without the setting, the clusters that this process or a self-test has described.
     pub(crate) async fn known_clusters(&self) -> Vec<ClusterName> {
         let named = &self.settings.clusters;
         if named.is_empty() {

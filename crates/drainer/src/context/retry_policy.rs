@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::failure::Failure;
 
-/// Time that Lambda's first retry needs: it comes a minute after a failure, and the drain takes half a minute.
+/// Time that Lambda's first retry needs: the retry comes a minute after a failure, and its drain takes half a minute.
 const LAMBDA_RETRY: Duration = Duration::from_secs(90);
 /// Retry period after the first 401 or 403 of an uncordon. A busy authenticator answers 401 for a moment, and an API server that has
 /// just started 403 until it has read the roles.
@@ -17,8 +17,8 @@ const DENIED_RETRIES: Duration = Duration::from_secs(2);
 /// Retries of work in a cluster. Transient failures are retried until `end`, 401 and 403 for a shorter time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryPolicy {
-    /// A 403 fails at once: people have to grant the right. A 401 fails at `unauthorized_until`, early enough for Lambda's retry; if
-    /// the first 401 comes later, after an outage, it is retried until `end`.
+    /// A 403 fails at once: people have to grant the right. A 401 fails at `unauthorized_until`, early enough for Lambda's
+    /// retry. If the first 401 comes after that time, for example after an outage, it is retried until `end`.
     Drain { end: Instant, unauthorized_until: Instant },
     /// 401 and 403 fail [`DENIED_RETRIES`] after the first: a cluster that denies access has no node that Spillway cordoned.
     Uncordon { end: Instant },

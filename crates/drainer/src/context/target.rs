@@ -24,11 +24,11 @@ use tokio::time::Instant;
 use crate::aws::lifecycle::LifecycleAction;
 use crate::failure::Failure;
 
-/// Least window of a late notice. Clocks differ, and immediate evictions cost nothing.
+/// Minimum window of a late notice, because clocks differ and immediate evictions cost nothing.
 pub(crate) const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
-/// Least window with a hook, which must still wait for its completion.
+/// Minimum window of a late notice with a hook: the hook must still be completed.
 const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
-/// Time for which budgets are respected after an instance began to stop, as long as after a spot notice. A dead kubelet ends it.
+/// Time for which budgets are respected after an instance began to stop: as long as a spot notice. A dead kubelet ends it.
 const RESPECTED_FOR: SignedDuration = SignedDuration::from_mins(2);
 
 /// Work on one notice in one invocation.
@@ -54,14 +54,14 @@ pub(crate) struct Target<'a> {
     pub(crate) cluster: &'a ClusterName,
 }
 
-/// Window of a drain in this invocation, on the notice's clock.
+/// Window of a drain in this invocation. If the function's clock is slow, the window is corrected by the notice's time.
 fn window(notice: &Notice, history: &History, invocation: &Invocation, settings: &Settings, limits: Limits) -> Window {
     let clock = invocation.clock;
     let least = match notice.deadline {
         Deadline::Hard(_) | Deadline::Unknown | Deadline::Open => LEAST_WINDOW,
         Deadline::HeldByHook => LEAST_WINDOW_OF_A_HOOK,
     };
-    // A notice from the future means that our clock is slow.
+    // A notice from the future means that the function's clock is slow.
     let slow_by = notice.time.duration_since(clock.started()).max(SignedDuration::ZERO);
     let limit = limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
     let over = is_past_deadline(notice, invocation).then_some(limit);
@@ -78,7 +78,7 @@ fn window(notice: &Notice, history: &History, invocation: &Invocation, settings:
         Deadline::HeldByHook => Termination::AtTheLatest(limit),
         Deadline::Open => Termination::Unknown,
     };
-    // Invocations may begin before a planned drain.
+    // The invocation may begin before the planned drain.
     let began = history.began().unwrap_or(clock.started()).max(begins(notice, settings));
     Window {
         start: clock.instant(began),
@@ -121,13 +121,13 @@ impl<'a> Attempt<'a> {
         self.joined.set(replacement::deadline_of_claim(self.notice, instance, claim, self.settings, now));
     }
 
-    /// Returns `true` if the deadline of a spot claim holds.
+    /// Returns `true` if the notice has joined a spot claim and has its deadline.
     pub(crate) fn has_joined(&self) -> bool {
         self.joined.get().is_some()
     }
 
-    /// The window within the deadline of the joined claim: nothing is forced later than in the drain of the spot notice. An
-    /// instance that its group keeps, or whose hook is not known yet, forces nothing here.
+    /// Limits the window to the deadline of the joined claim: pods are forced no later than in the drain of the spot notice.
+    /// Pods are not forced if the group keeps the instance, or while the hook's timeouts are unknown.
     pub(crate) fn within_joined(&self, window: Window) -> Window {
         let Some(deadline) = self.joined.get() else { return window };
         let at = self.invocation.clock.instant(deadline);
@@ -158,7 +158,7 @@ impl<'a> Attempt<'a> {
         is_past_deadline(self.notice, self.invocation)
     }
 
-    /// Returns `true` if the invocation ends before the notice's time.
+    /// Returns `true` if the invocation ends before the time limit of the drain.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.invocation.is_over_before(self.limits().drain)
     }
@@ -193,8 +193,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Waits for the first heartbeat of a return to the warm pool. A repeated notice may come after the instance has left the pool
-    /// again, and would cordon a node in use.
+    /// Waits for the first heartbeat if the instance returns to its warm pool. A repeated notice may come after the instance has
+    /// left the pool again, and would cordon a node in use.
     pub(crate) async fn wait_until_action_is_known(&self) {
         if let (Kind::ReturnToWarmPool, Some(action)) = (self.notice.kind, &self.action) {
             action.wait_until_known().await;
@@ -207,7 +207,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Runs `doing` to its end, and polls `other` meanwhile. If `other` has not ended then, it is dropped.
+/// Runs `doing` to its end, and polls `other` meanwhile. Drops `other` if it has not ended by then.
 pub(crate) async fn beside<T>(doing: impl Future<Output = T>, other: impl Future) -> T {
     match select(pin!(doing), pin!(other)).await {
         Either::Left((done, _)) => done,

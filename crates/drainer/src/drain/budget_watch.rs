@@ -1,8 +1,9 @@
 //! Watches of PodDisruptionBudgets, in namespaces where a budget blocks a pod.
 //!
-//! A drain without blocked pods requests nothing. Each watch occupies a stream of the connection, so only
-//! [`NAMESPACES_WATCHED`] namespaces are watched; elsewhere, and without the right, repeated evictions poll the budgets. A
-//! watch of the whole cluster would receive the changes of thousands of budgets. Core's `drain/budgets.rs` decides on changes.
+//! A drain without blocked pods requests nothing. Each watch occupies a stream of the connection, so at most
+//! [`NAMESPACES_WATCHED`] namespaces are watched. In other namespaces, and without the right, repeated evictions poll the
+//! budgets. A watch of the whole cluster would receive the changes of thousands of budgets. Core's `drain/budgets.rs` decides on
+//! changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use spillway_startup::logs::chain;
 
 use crate::kube::watch::{Selection, Watch, WatchEvent};
 
-/// Limit of watched namespaces. Budgets usually block pods in few.
+/// Maximum number of watched namespaces. Budgets usually block pods in few namespaces.
 pub(super) const NAMESPACES_WATCHED: usize = 3;
 
 pub(crate) struct BudgetWatch {
@@ -33,7 +34,7 @@ enum WatchRight {
 }
 
 impl BudgetWatch {
-    /// Watches no namespace yet.
+    /// Creates a watch without namespaces.
     pub(crate) fn new(client: Client) -> Self {
         Self { client, watches: BTreeMap::new(), right: WatchRight::Granted }
     }

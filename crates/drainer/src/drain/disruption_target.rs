@@ -19,15 +19,15 @@ use tokio::time::timeout;
 use super::evict::{PodRequest, exchange};
 use crate::kube::ApiError;
 
-/// Timeout of the request, which delays the deletion: half of the margin before the instance goes.
+/// Timeout of the request, which delays the deletion. Half of the margin that a drain keeps before the instance goes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sets the condition until a request fails.
+/// Sets the condition on the pods of a drain, until a request fails.
 pub(crate) struct DisruptionTarget {
     clock: Clock,
-    /// Pods with the condition: a deletion may be repeated each second.
+    /// Pods that have the condition. A deletion may be repeated each second, the condition is not.
     set: RefCell<BTreeSet<PodUid>>,
-    /// A request failed: further deletions do not wait for one.
+    /// A request has failed, so further deletions do not try to set the condition.
     is_given_up: Cell<bool>,
 }
 
@@ -65,7 +65,7 @@ impl DisruptionTarget {
         }
     }
 
-    /// Patch with the pod's UID, so that a new pod with the same name is refused.
+    /// Patch with the pod's UID, so that the API server refuses the patch for a new pod with the same name.
     fn condition(&self, uid: &PodUid) -> Value {
         let condition = json!({
             "type": "DisruptionTarget",

@@ -1,6 +1,6 @@
 //! Preview of a drain: evicts each pod as a dry run of the API server.
 //!
-//! Each answer is for one pod at this moment: a budget that allows one disruption allows it for each of its pods.
+//! Each answer is for one pod at this moment: if a budget allows one disruption, each of its pods may be evicted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::evict;
 use super::list::list;
 use crate::kube::ApiError;
 
-/// Longest time of retries after answers without meaning for the pod: the API server was busy or silent.
+/// Maximum time to retry after an answer that says nothing about the pod: the API server was busy or silent.
 const TRIED_FOR: Duration = Duration::from_secs(10);
 
 /// Previews the node's pods. Fails only if the pods cannot be listed.

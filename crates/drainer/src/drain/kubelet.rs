@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use crate::kube::{ApiError, list};
 use crate::node::{NodeWatch, ObservedNodeChange};
 
-/// Nodes of a zone in one request.
+/// Maximum number of nodes on a page.
 const PAGE: u32 = 100;
 
 pub(crate) struct KubeletWatch {
@@ -53,7 +53,7 @@ impl KubeletWatch {
             }
         };
         let (kubelet, zone) = match change {
-            // Another node has the name.
+            // Another instance's node has the name now.
             ObservedNodeChange::Is(node) if !self.claim.is_of(&node) => (Kubelet::Silent, None),
             ObservedNodeChange::Is(node) => (kubelet_of(&node), node.labels().get(ZONE_LABEL).cloned()),
             ObservedNodeChange::NotThere => (Kubelet::Silent, None),

@@ -15,10 +15,10 @@ use crate::kube::watch::{Listed, Selection};
 use crate::kube::{ApiError, CALL_TIMEOUT, until};
 use crate::node::ClaimedNode;
 
-/// Time after the claim in which no other instance can have the node's name: it would have to boot first.
+/// Time after the claim in which no other instance's node can have the name: the instance would have to boot first.
 const NAME_IS_KEPT: Duration = Duration::from_secs(5);
 
-/// Longest wait for a chunk of the list. The API server ends a list after 60 s (kube-apiserver, `--request-timeout`). Pings
+/// Maximum wait for a chunk of the list. The API server ends a list after 60 s (kube-apiserver, `--request-timeout`). Pings
 /// detect a silent connection within 10 s.
 const LIST_TIMEOUT: Duration = Duration::from_secs(65);
 
@@ -35,7 +35,7 @@ pub(super) async fn list(client: &Client, node: &str, window: Window) -> Result<
     until(window.end, async || pods.list_within(LIST_TIMEOUT).await, log).await
 }
 
-/// Lists the pods of a claimed node. Returns none if the list came late and another instance's node has the name now.
+/// Lists the pods of a claimed node. The list is empty if it came late and another instance's node has the name now.
 pub(crate) async fn list_claimed(
     ClaimedNode { claim, client }: &ClaimedNode,
     claim_began: Instant,

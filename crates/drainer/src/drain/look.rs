@@ -18,7 +18,7 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 pub(super) enum NameOwner {
     /// Another instance's node.
     Another,
-    /// The claimed node, also if no answer came until the end.
+    /// The claimed node, which is also assumed if no answer came in time.
     Claimed { cordoned_again: bool },
 }
 

@@ -48,11 +48,11 @@ pub(crate) use list::{list_claimed, longest_grace, uids};
 use newcomers::{NewPods, Newcomers};
 use side_task::SideTask;
 
-/// Longest delay of the watch of pods. The watch begins after the answers to the first evictions, so that the API server evicts
-/// before it reports.
+/// Maximum delay of the watch of pods. The watch begins after the answers to the first evictions, so that the API server handles
+/// evictions before it sends changes.
 const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 
-/// Delay of a notice that joins a drain: the claim's holder evicts first. Enough for a full node at a busy API server.
+/// Delay of a notice that joins a drain, because the claim's holder evicts first. Enough for a full node at a busy API server.
 const HEAD_START: Duration = Duration::from_secs(3);
 
 pub(crate) struct Drain<'a> {
@@ -81,7 +81,7 @@ enum WaitEnd {
 }
 
 impl<'a> Drain<'a> {
-    /// Drain of the `listed` pods and of later ones. `claim_began` is the start of the claim; `history` has earlier invocations.
+    /// Creates the drain of `listed` and later pods. `claim_began` is the start of the claim, `history` has earlier invocations.
     pub(crate) fn new(
         node: &'a ClaimedNode,
         listed: &Listed<Pod>,
@@ -94,7 +94,7 @@ impl<'a> Drain<'a> {
         let now = Instant::now();
         let claimed = history.claimed().unwrap_or_else(|| clock.at(claim_began));
         let returns = if claim.denied().is_some() { Returns::to_uncordoned(claimed) } else { Returns::since(claimed) };
-        // Start of an earlier cordon, of an earlier invocation or of another, which the scheduler knows by now.
+        // Time of the cordon. The scheduler knows by now the cordon of an earlier invocation or of somebody else.
         let cordoned = history.claimed().or(claim.cordoned).map_or(now, |cordoned| clock.instant(cordoned));
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {

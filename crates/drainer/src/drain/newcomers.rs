@@ -1,6 +1,6 @@
-//! Pods that come to the node after the list. Pods refer to the node by name, and another instance's node may have taken the name.
-//! So new pods wait until the node was read and is still the claimed one. The check also cordons an uncordoned node again if its
-//! instance goes.
+//! Pods that come to the node after the list. Pods refer to a node by its name, which another instance's node may have taken.
+//! New pods therefore wait for a check that the node is still the claimed one. If the instance goes, the check also cordons the
+//! node again after an uncordon.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -20,11 +20,11 @@ pub(super) struct Newcomers<'a> {
     end: Instant,
     held: Vec<Pod>,
     look: Option<Look>,
-    /// Another instance's node has had the name. Final, even if that node goes too.
+    /// `true` after another instance's node has taken the name. Final, even if that node goes, too.
     is_anothers: bool,
 }
 
-/// Check in progress, for the first `about` pods. Later pods wait for the next one.
+/// Running check of the node. The result is for the first `about` waiting pods; later pods need another check.
 struct Look {
     about: usize,
     looked: LocalBoxFuture<'static, NameOwner>,
@@ -32,7 +32,7 @@ struct Look {
 
 pub(super) struct NewPods {
     pub(super) pods: Vec<Pod>,
-    /// The node had been uncordoned.
+    /// The node had been uncordoned, and has been cordoned again.
     pub(super) is_cordoned_again: bool,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Newcomers<'a> {
         !self.held.is_empty()
     }
 
-    /// Keeps the unknown pods of a change that may have to leave, and returns the rest.
+    /// Keeps back the unknown pods of a change that may have to leave. Returns the rest of the change.
     pub(super) fn hold(&mut self, change: Change<Pod>, is_known: impl Fn(&PodUid) -> bool) -> Option<Change<Pod>> {
         let passes = |pod: &Pod| {
             plan(pod).is_none_or(|pod| is_known(&pod.uid) || matches!(pod.disposition, Disposition::Stays(_)))

@@ -8,10 +8,10 @@ use futures_util::future::{Fuse, FusedFuture as _, LocalBoxFuture};
 use spillway_core::drain::blockage::BlockageNews;
 use tokio::time::{Instant, timeout_at};
 
-/// Limit of concurrent requests of a side task.
+/// Maximum number of concurrent requests of a side task.
 pub(crate) const REQUESTS_AT_ONCE: usize = 10;
 
-/// Timeout of a publication: short against the shortest notice.
+/// Timeout of a publication, short compared with the shortest notice.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Publish<'a> = Box<dyn Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a>;
@@ -21,9 +21,9 @@ pub(crate) struct SideTask<'a> {
     doing: Fuse<LocalBoxFuture<'a, ()>>,
     /// Later publications, in order.
     next: VecDeque<LocalBoxFuture<'a, ()>>,
-    /// `None`: another drain publishes the news.
+    /// Publishes news of a blockage. `None` if another drain of the node publishes them.
     publish: Option<Publish<'a>>,
-    /// End of all publications.
+    /// Deadline of all publications.
     latest: Instant,
     stage: Stage,
 }
@@ -35,7 +35,7 @@ enum Stage {
 }
 
 impl<'a> SideTask<'a> {
-    /// Side task with `what` as its first publication. All end at `latest`.
+    /// Creates a side task with `what` as its first publication. All publications end at `latest`.
     pub(crate) fn new(what: impl Future<Output = ()> + 'a, latest: Instant) -> Self {
         let doing = bounded(what, latest).fuse();
         Self { doing, next: VecDeque::new(), publish: None, latest, stage: Stage::Ahead }

@@ -1,6 +1,6 @@
 //! Wait for the volumes of an empty node to be detached.
 //!
-//! After its instance has gone, a volume is not detached in order: Kubernetes waits six minutes before it attaches the volume to
+//! After the instance has gone, a volume is not detached in order. Kubernetes waits six minutes before it attaches the volume to
 //! another node by force (kube-controller-manager, `maxWaitForUnmountDuration`). The next pod waits as long.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,9 +19,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::kube::{ApiError, call, if_found, until};
 
-/// Limit of concurrent reads of attachments.
+/// Maximum number of concurrent reads of attachments.
 const READ_AT_ONCE: usize = 10;
-/// Names of attachments and of their volumes.
+/// Names of VolumeAttachments, each with the name of its volume.
 type Attached = BTreeMap<String, String>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub(crate) struct Detached {
     pub(crate) left: Option<usize>,
 }
 
-/// Waits until the node's volumes are detached, or until `end` or `stop`. `None` without volumes, without the right, or
-/// after `stop`.
+/// Waits until the node's volumes are detached, or until `end` or `stop`. `None` if no volume was attached, if the right is
+/// missing, or after `stop`.
 pub(crate) async fn until_detached(
     client: &Client,
     node: &str,
@@ -81,7 +81,7 @@ pub(crate) async fn until_detached(
     }
 }
 
-/// Waits until no awaited volume is attached, or until `end`; returns the attached ones. `None` if there were none at first.
+/// Waits until no awaited volume is attached, or until `end`. Returns the attached volumes. `None` if there were none at first.
 async fn until_none(
     client: &Client,
     node: &str,
@@ -103,7 +103,7 @@ fn failed(error: &ApiError) {
     tracing::warn!(error = chain(error), "cannot look at VolumeAttachments; trying again");
 }
 
-/// Reads the node's attachments to be awaited.
+/// Reads those attachments of the node that the drain waits for.
 async fn awaited(client: &Client, node: &str, in_use: &BTreeSet<ClaimName>) -> Result<Attached, ApiError> {
     let read = if_found(call(Api::<Node>::all(client.clone()).get(node)).await, "nodes")?;
     let status = read.and_then(|node| node.status);

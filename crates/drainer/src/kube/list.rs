@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::{ApiError, CALL_TIMEOUT, call_within};
 
-/// Requests a list and passes each object to `see`; returns the list's metadata. Fails after [`CALL_TIMEOUT`] without data.
+/// Requests a list and passes each object to `see`. Returns the list's metadata. Fails after [`CALL_TIMEOUT`] without data.
 pub async fn each<K: DeserializeOwned>(
     client: &Client,
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
@@ -24,7 +24,7 @@ pub async fn each<K: DeserializeOwned>(
     each_within(CALL_TIMEOUT, client, request, see).await
 }
 
-/// As [`each`], with another timeout.
+/// Works as [`each`], with another timeout.
 pub(super) async fn each_within<K: DeserializeOwned>(
     patience: Duration,
     client: &Client,
@@ -68,7 +68,7 @@ struct Splitter {
     item: Vec<u8>,
 }
 
-/// The depth between items: within the list and its array.
+/// Nesting depth between two items: inside the list object and its array `items`.
 const BETWEEN: usize = 2;
 
 impl Splitter {

@@ -12,14 +12,14 @@ use spillway_eks::ConnectionFailure;
 use spillway_retry::{self as retry, Transient};
 use tokio::time::{Instant, timeout};
 
-/// Timeout of a call. Evictions and deletions have their own in `drain/evict.rs`.
+/// Timeout of a call. Evictions and deletions have a timeout of their own in `drain/evict.rs`.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     #[error("the API server answered {}", describe(.0))]
     Refused(Box<Status>),
-    /// A test or resource version failed in every attempt.
+    /// The object changed in every attempt, so that a test of the patch or the resource version failed.
     #[error("the object changed during each attempt: the API server answered {}", describe(.0))]
     Contended(Box<Status>),
     /// The connection failed: the known endpoint may be out of date.

@@ -22,12 +22,12 @@ use tokio::time::{Instant, timeout};
 
 use crate::kube::{ApiError, CALL_TIMEOUT, list};
 
-/// Duration of a watch, which the API server ends. kube refuses 295 s and more.
+/// Duration after which the API server ends a watch. kube refuses 295 s and more.
 const WATCH_SECONDS: u32 = 240;
-/// Least duration of a healthy watch. A shorter one is renewed after a growing pause: a busy API server ends watches that fall
+/// Minimum duration of a healthy watch. A shorter one is renewed after a growing pause: a busy API server ends watches that fall
 /// behind a burst of changes.
 const HEALTHY: Duration = Duration::from_secs(5);
-/// Shortest pause after a watch that ended too soon. The API server ends a watch that still reads its initial events while more
+/// Minimum pause after a watch that ended too soon. The API server ends a watch that still reads its initial events while more
 /// than ten changes wait (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`). A full node's pods cause this for half a
 /// second when all leave at once. After a pause of 100 ms, 2 of 11 drains lost the watch again.
 const AFTER_A_BURST: Duration = Duration::from_millis(300);
@@ -35,11 +35,11 @@ const AFTER_A_BURST: Duration = Duration::from_millis(300);
 /// [`HEALTHY`], so that a watch without a start is not healthy.
 const BEGINS_WITHIN: Duration = Duration::from_secs(4);
 const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
-/// Length of the queue of changes: more than a node has pods. The watch waits while the queue is full.
+/// Capacity of the queue of changes: more than a node has pods. While the queue is full, the watch waits.
 const CHANGES_QUEUED: usize = 256;
 const TOO_MANY_REQUESTS: u16 = 429;
-/// Attempts to resume a watch that the busy API server refuses or starts too late. After these the objects are listed again.
-/// Lists are expensive in a storm: the API server may read all pods of the cluster for each.
+/// Maximum number of attempts to resume a watch that the busy API server refuses or starts too late. Then the objects are listed
+/// again. Lists are expensive in a storm: the API server may read all pods of the cluster for each.
 const MAX_RESUMES_WHILE_BUSY: u32 = 5;
 
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(crate) struct Listed<K> {
     pub(crate) resource_version: String,
 }
 
-/// Limit for labels and selectors of kept objects. Longer ones are dropped: an object may have 1.5 MB.
+/// Maximum size of an object's labels or selector. Larger ones are dropped, because an object may have 1.5 MB.
 const LONGEST_LABELS: usize = 4 << 10;
 
 pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static {
@@ -98,12 +98,12 @@ impl Watched for DisruptionBudget {
 }
 
 impl<K: Watched> Selection<K> {
-    /// Lists the objects, without a resource version: the answer is consistent.
+    /// Lists the objects without a resource version, so that the answer is consistent.
     pub(crate) async fn list(&self) -> Result<Listed<K>, ApiError> {
         self.list_within(CALL_TIMEOUT).await
     }
 
-    /// As [`Self::list`], with another timeout between two chunks.
+    /// Works as [`Self::list`], with another timeout between two chunks.
     pub(crate) async fn list_within(&self, patience: Duration) -> Result<Listed<K>, ApiError> {
         let params = ListParams { field_selector: self.field_selector.clone(), ..ListParams::default() };
         let request = Request::new(self.api.resource_url()).list(&params);
@@ -113,7 +113,7 @@ impl<K: Watched> Selection<K> {
         Ok(Listed { items, resource_version: list.resource_version.unwrap_or_default() })
     }
 
-    /// Watches from a resource version; without one, lists first.
+    /// Watches from a resource version. Without a version, lists the objects first.
     pub(crate) fn watch(self, resource_version: Option<String>) -> Watch<K> {
         let (sender, events) = mpsc::channel(CHANGES_QUEUED);
         let watcher = Watcher { selection: self, resource_version, sender };
@@ -170,7 +170,7 @@ impl<K: Watched> Watcher<K> {
                 WatchEnd::Expired => self.resource_version = None,
                 WatchEnd::Failed(error) => {
                     let is_resumed = is_refused && refused <= MAX_RESUMES_WHILE_BUSY;
-                    // List in place of the watch.
+                    // Lists the objects instead of resuming the watch.
                     if is_short && error.is_transient() && !is_resumed {
                         self.resource_version = None;
                     }
@@ -239,7 +239,7 @@ impl<K: Watched> Watcher<K> {
         Ok(resource_version)
     }
 
-    /// Sends an event. Without a receiver the watch, and this task, are being dropped.
+    /// Sends an event. A missing receiver is ignored, because the watch and this task are then being dropped.
     async fn send(&self, event: WatchEvent<K>) {
         let _ = self.sender.send(event).await;
     }

@@ -1,7 +1,7 @@
 //! Schedules of EventBridge Scheduler. Each invokes the function once and is deleted.
 //!
-//! A schedule's name is derived from its purpose, so that an updated notice moves it and a repeated notice does not double
-//! it. All schedules are in the stack's group.
+//! A schedule's name is derived from its purpose: an updated notice moves the schedule, and a repeated notice creates no second
+//! one. All schedules are in the stack's group.
 
 use std::iter;
 
@@ -26,11 +26,11 @@ const DELETE: &str = "scheduler:DeleteSchedule";
 const LIST: &str = "scheduler:ListSchedules";
 const GET: &str = "scheduler:GetSchedule";
 
-/// Limit of Scheduler for a name.
+/// Scheduler's maximum length of a name.
 const LONGEST_NAME: usize = 64;
-/// Least time ahead: Scheduler refuses a time that has passed when the call arrives.
+/// Minimum time from now to a schedule, because Scheduler refuses a time that has passed when the call arrives.
 const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
-/// Same as the rules in the template: after an hour of failed invocations the payload goes to the failure queue.
+/// Maximum time of retries, as in the template's rules. After that the payload goes to the failure queue.
 const LONGEST_RETRY_S: i32 = 3600;
 const MOST_RETRIES: i32 = 185;
 
@@ -38,32 +38,32 @@ const MOST_RETRIES: i32 = 185;
 pub(crate) struct ScheduleName(String);
 
 impl ScheduleName {
-    /// Schedule of a postponed drain: one for each instance and maintenance.
+    /// Name of the schedule of a postponed drain: one for each instance and maintenance.
     pub(crate) fn of(notice: &Notice) -> Self {
         Self::new(&notice.instance, &purpose(notice))
     }
 
-    /// Schedule of a drain that is postponed again. Scheduler may still delete the one that has just fired.
+    /// Name of the schedule of a drain that is postponed again. Scheduler may still delete the schedule that has just fired.
     pub(crate) fn second(notice: &Notice) -> Self {
         Self::new(&notice.instance, &format!("{}.again", purpose(notice)))
     }
 
-    /// Schedules that the maintenance of a notice may have from a lookup before the notice.
+    /// Names of schedules that a lookup may have made for the maintenance before its notice came.
     fn of_found(notice: &Notice) -> Vec<Self> {
         let maintenance = notice.maintenance.as_ref().filter(|maintenance| !maintenance.is_found());
         let ids = maintenance.map(Maintenance::found_ids).unwrap_or_default();
         ids.iter().map(|id| Self::new(&notice.instance, id)).collect()
     }
 
-    /// Schedule of an undo check: one for each instance, maintenance and number. The number keeps it apart from a schedule that
-    /// has just fired.
+    /// Name of the schedule of an undo check: one for each instance, maintenance and number. A schedule that has just fired has
+    /// another number.
     pub(crate) fn of_check(notice: &Notice, number: u32) -> Self {
         let end = if notice.kind == Kind::MaintenanceOver { "over." } else { "" };
         Self::new(&notice.instance, &format!("{}.{end}{number}", purpose(notice)))
     }
 
-    /// Scheduler accepts letters, digits, `-`, `_` and `.`. A name that is too long keeps its end, where AWS Health has the
-    /// unique number of the maintenance.
+    /// Replaces characters other than letters, digits, `-`, `_` and `.`, which Scheduler refuses. A name that is too long keeps
+    /// its end, where AWS Health has the unique number of the maintenance.
     fn new(instance: &InstanceId, purpose: &str) -> Self {
         let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
         let purpose: Vec<char> = purpose.chars().map(legal).collect();
@@ -101,7 +101,7 @@ struct Place {
 }
 
 impl Scheduler {
-    /// Schedules in the group of the settings, which invoke the named function of this Region.
+    /// Creates schedules in the group of the settings. They invoke the named function of this Region.
     pub(crate) fn new(client: Client, schedules: Option<&Schedules>, function: FunctionName<'_>) -> Self {
         let place = schedules.map(|Schedules { group, role_arn, failures_arn }| Place {
             group: group.clone(),
@@ -128,7 +128,7 @@ impl Scheduler {
     ) -> Result<(), Failure> {
         let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
         let target = target(place, payload);
-        // Calculated for each attempt: retries may take long.
+        // The time is calculated for each attempt, because retries may take long.
         let put = async || match self.create(place, name, &ahead(at, clock.now()), &target).await? {
             Exists::No => Ok(()),
             Exists::Yes => self.update(place, name, &ahead(at, clock.now()), &target).await,
@@ -169,7 +169,7 @@ impl Scheduler {
                 let answer = self.client.get_schedule().name(&name).group_name(&place.group).send().await;
                 if_found(answer.map_err(|error| CallError::new(GET, error)))
             });
-            // It has fired meanwhile.
+            // The schedule has fired meanwhile.
             let Some(schedule) = schedule.await? else { continue };
             let is_check =
                 schedule.target.and_then(|target| target.input).is_some_and(|input| input.contains(undo_check::KEY));
@@ -245,7 +245,7 @@ fn at_once() -> FlexibleTimeWindow {
     FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build().expect("it has a mode")
 }
 
-/// Expression of the time, or of the earliest that Scheduler accepts.
+/// Expression of the time, or of the earliest time that Scheduler accepts.
 fn ahead(at: Timestamp, now: Timestamp) -> String {
     expression(at.max(now.saturating_add(LEAST_AHEAD).unwrap_or(Timestamp::MAX)))
 }

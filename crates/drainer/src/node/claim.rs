@@ -17,7 +17,7 @@ use super::find::{by_name, by_provider_id, find, guesses};
 use super::{NodeError, patch};
 use crate::kube::{ApiError, until_settled};
 
-/// Attempts at a claim while the node changes between reading and patching.
+/// Maximum number of attempts at a claim, because the node may change between reading and patching.
 const CLAIM_ATTEMPTS: u32 = 3;
 
 pub(crate) async fn claim(nodes: &Api<Node>, instance: &Instance, claimant: &Claimant<'_>) -> Result<Claim, NodeError> {
@@ -82,7 +82,7 @@ async fn claim_as_observed(
             Ok(Claim { until, ..claimed(free.how, own, node.labels) })
         }
         Ok(None) => Err(Unclaimed::NoNode.into()),
-        // The node is the instance's and free: admission runs only after the tests of the patch.
+        // Admission runs only after the tests of the patch, so the node is the instance's and free.
         Err(ApiError::Refused(status))
             if (claimant.annotation.until.is_some() || claimant.instance_goes()) && is_of_admission(&status) =>
         {

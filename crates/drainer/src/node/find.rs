@@ -12,7 +12,7 @@ use spillway_core::instance::Instance;
 
 use crate::kube::{ApiError, call, if_found, list};
 
-/// Nodes in one request of the search. A node has 17 KB or more, mostly names of images.
+/// Maximum number of nodes on a page. A node has 17 KB or more, mostly names of images.
 const PAGE: u32 = 100;
 
 /// Finds the node by the usual names, with a request for each.
@@ -87,7 +87,7 @@ struct FoundSpec {
     provider_id: Option<String>,
 }
 
-/// Pages through all nodes: provider ids have no field selector.
+/// Finds the node's name by reading all nodes in pages, because provider ids have no field selector.
 pub(super) async fn by_provider_id(nodes: &Api<Node>, instance: &Instance) -> Result<Option<String>, ApiError> {
     in_pages(nodes, ListParams::default(), |name, of_node| instance.is_named_by(of_node).then(|| name.to_owned())).await
 }

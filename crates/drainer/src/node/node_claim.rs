@@ -28,7 +28,7 @@ const KIND: &str = "NodeClaim";
 pub(crate) const NODE_CLAIMS: &str = "nodeclaims";
 /// Annotation with the deadline of the node, in RFC 3339.
 const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
-/// Attempts to write the deadline while the claim changes between reading and patching.
+/// Maximum number of attempts to write the deadline, because the claim may change between reading and patching.
 const STAMP_ATTEMPTS: u32 = 3;
 
 /// Deletes the `NodeClaim` of the instance's node, after setting the deadline if there is one.
@@ -73,7 +73,7 @@ enum NodeClaimState {
     },
 }
 
-/// Brings forward the deadline of the instance's claim.
+/// Brings forward the deadline of the instance's `NodeClaim`.
 async fn stamp(
     claims: &Api<DynamicObject>,
     owner: &OwnerReference,

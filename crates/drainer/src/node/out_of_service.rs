@@ -1,5 +1,5 @@
-//! Taint out-of-service, with which Kubernetes frees a node's pods and volumes at once. For nodes that are not Ready. Between
-//! `look` and `declare` the caller checks in EC2 that the instance is down.
+//! Taint out-of-service for nodes that are not Ready: Kubernetes releases the node's pods and volumes at once. Between `look`
+//! and `declare` the caller checks in EC2 that the instance is down.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};

@@ -16,12 +16,12 @@ use super::find::{each_in_pages, find};
 use super::patch;
 use crate::kube::{ApiError, call, if_found, until_settled};
 
-/// Attempts at a change while the node changes between reading and patching.
+/// Maximum number of attempts at a change, because the node may change between reading and patching.
 const ATTEMPTS: u32 = 5;
-/// Selects cordoned nodes, which include all claimed ones. Nodes have field selectors only for this field and the name.
+/// Field selector of cordoned nodes, which include all claimed ones. There is no field selector for claims.
 const CORDONED: &str = "spec.unschedulable=true";
 
-/// Reads the claims in the zone of these labels; without a zone, of all nodes.
+/// Reads the claims of the nodes in the zone that `labels` name. Without a zone, of all nodes.
 pub(crate) async fn claims_beside(
     nodes: &Api<Node>,
     labels: &BTreeMap<String, String>,

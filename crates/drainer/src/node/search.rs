@@ -13,7 +13,7 @@ use spillway_startup::logs::chain;
 use super::find::{each_in_pages, in_pages};
 use crate::kube::{ApiError, call, if_found};
 
-/// `CSINode` objects in one request: 1.2 KB each.
+/// Maximum number of `CSINode` objects on a page. An object has 1.2 KB.
 const PAGE_OF_CSI_NODES: u32 = 500;
 
 /// Finds the instance by its node: by names with the id, then by the small `CSINode` objects, then among the nodes of the zone, or

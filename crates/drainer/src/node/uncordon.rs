@@ -1,4 +1,4 @@
-//! Return of a node to use: removes Spillway's marks, and the cordon if it is still Spillway's. Core's `node/uncordon.rs` decides.
+//! Uncordon of a node: removes Spillway's marks, and the cordon if it is still Spillway's. Core's `node/uncordon.rs` decides.
 
 use kube::{Api, Client, ResourceExt as _};
 use spillway_core::instance::Instance;
@@ -8,13 +8,13 @@ use super::find::{by_likely_names, find};
 use super::patch;
 use crate::kube::{ApiError, until_settled};
 
-/// Attempts at an uncordon while the node changes between reading and patching. A kubelet writes its status every ten seconds.
+/// Maximum number of attempts at an uncordon. The node may change meanwhile: a kubelet writes its status every ten seconds.
 const UNDO_ATTEMPTS: u32 = 5;
 
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     pub(crate) has_looked: bool,
-    /// A patch got no answer, so it may have been applied.
+    /// A patch got no answer, so the patch may have been applied.
     is_unanswered: bool,
 }
 
@@ -28,7 +28,8 @@ pub(crate) async fn uncordon(
     let nodes = &Api::all(client.clone());
     until_settled(UNDO_ATTEMPTS, async || {
         let found = match over {
-            // Each launched instance has such a notice, and most are not in the cluster: a search through all nodes is too much.
+            // Each launched instance causes such a notice, and most have no node in the cluster: reading all nodes costs too
+            // much.
             UncordonCause::Stop { .. } => by_likely_names(nodes, instance).await?,
             _ => find(nodes, instance).await?,
         };

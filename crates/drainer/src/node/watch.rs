@@ -30,8 +30,8 @@ impl NodeWatch {
         Self { name: name.to_owned(), watch: selection.watch(None), is_logged: false }
     }
 
-    /// Returns the node at first and after each change. `None` if it does not exist or cannot be watched now, perhaps for lack of the
-    /// right: then callers poll.
+    /// Returns the node at first and after each change. `None` if the node does not exist or cannot be watched now, for example
+    /// without the right. Callers then poll.
     pub(crate) async fn next(&mut self) -> Option<Node> {
         match self.next_change().await {
             ObservedNodeChange::Is(node) => Some(*node),
@@ -39,7 +39,7 @@ impl NodeWatch {
         }
     }
 
-    /// Like `next`, but distinguishes "deleted" from "watch failed". Cancel safe.
+    /// Works as `next`, but distinguishes a missing node from a failed watch. Cancel safe.
     pub(crate) async fn next_change(&mut self) -> ObservedNodeChange {
         loop {
             match self.watch.next().await {
@@ -66,8 +66,8 @@ impl NodeWatch {
     }
 }
 
-/// Ends when the node has no claim any more: AWS has cancelled or postponed the event, or somebody has uncordoned the node. Ignores a
-/// node that is unreadable, gone or another instance's.
+/// Ends when the node has no claim any more: AWS has cancelled or postponed the event, or somebody has uncordoned the node. A
+/// node that is unreadable, gone or another instance's does not end the wait.
 pub(crate) async fn until_given_back(nodes: &Api<Node>, claim: &Claim) {
     let mut watch = NodeWatch::of(nodes.clone(), &claim.node);
     loop {

@@ -33,7 +33,7 @@ impl BlockedPods {
                     |pod: ReleasedPod| PodRecord::of(pod.name.to_string(), pod.uid.0, Fate::Remaining, Duration::ZERO);
                 let pods: Vec<_> = pods.into_iter().map(released).collect();
                 receipt.reason = can_leave(&pods, node);
-                // Their fates are not known yet.
+                // The fates of released pods are not known yet.
                 receipt.pods = pods.iter().map(|pod| Pod::AtTheBegin(Leaving { pod: pod.pod.clone() })).collect();
                 (PublishedBlockage::Over, pods)
             }

@@ -66,8 +66,9 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
     ]
 }
 
-/// Counts a pod for one notice of its node: for the one whose request it followed, else for the claim's holder. Lost pods are
-/// counted for each notice: a joined one may be the only one with a receipt.
+/// Returns `true` if the pod counts for this notice: the pod followed this notice's request, or the notice holds the claim and
+/// the source of the request is unknown. Lost pods count for each notice, because a joined notice may be the only one with a
+/// receipt.
 fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
     match publication.followed(pod) {
         Some(RequestedBy::ThisDrain) => true,

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::receipt::Publication;
 use blockage::BlockedPods;
 
-/// Limit of a receipt in bytes. EventBridge accepts 256 KB with the envelope. The log has the same receipt.
+/// Maximum size of a receipt. EventBridge accepts 256 KB with the envelope. The log has the same receipt.
 const MOST_BYTES: usize = 240 * 1024;
 
 /// Returns `true` in the first invocation of the notice that claimed the node: only this one publishes the begin.

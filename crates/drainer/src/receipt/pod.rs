@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::record::Record;
 
-/// Source of a foreign deletion; the two cannot be distinguished.
+/// Source of a deletion that this drain did not request. The two sources cannot be distinguished.
 const ANOTHER: &str = "another notice's drain or a person";
 
 impl Record {
@@ -88,7 +88,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, watch_error
     }
 }
 
-/// Marks a pod as staying: its node is in use again.
+/// Marks a lost pod as staying, because its node is in use again.
 fn may_stay(pod: &mut PodRecord) {
     if pod.fate == Fate::Lost {
         (pod.fate, pod.why) = (Fate::Stayed, Some("its node was given back".to_owned()));

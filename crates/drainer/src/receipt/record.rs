@@ -52,7 +52,7 @@ pub(crate) struct Record {
     pub(crate) heartbeats: Vec<Timestamp>,
 }
 
-/// Result for the lifecycle hook.
+/// State of the lifecycle hook at the end of the invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum HookStatus {
     /// Untouched: left to its owner or to its timeout.
@@ -122,7 +122,7 @@ impl Record {
         self.replacement = Some(replacement);
     }
 
-    /// Pods left for a later invocation. Those of the earlier invocation if this one listed none.
+    /// Pods that are left for a later invocation. If this invocation listed none, those of the earlier invocation.
     pub(crate) fn remaining(&self, history: &History) -> Vec<PodRecord> {
         if self.pods.is_empty() {
             return history.remaining.clone();

@@ -23,7 +23,7 @@ impl fmt::Display for StoredName {
 /// Parsed value; `None` if the text is not accepted.
 type Accepted<T> = Option<T>;
 
-/// Parses a name. Errors do not repeat the text, which may be the webhook's URL.
+/// Parses the name of the webhook's document. Errors do not repeat the text, which may be the webhook's URL, a secret.
 pub(super) fn stored_name(value: &str) -> Result<Option<StoredName>, String> {
     match value {
         "" => Ok(None),

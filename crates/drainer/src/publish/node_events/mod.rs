@@ -19,7 +19,7 @@ use super::blockage::BlockedPods;
 use crate::receipt::{Ending, PodRecord, Publication, StepName};
 use post::post;
 
-/// Limit of blocked pods with an event: twice the number of concurrent requests.
+/// Maximum number of blocked pods that get an event: twice the number of concurrent requests.
 const MOST_BLOCKED: usize = 20;
 
 #[derive(Debug)]

@@ -11,11 +11,11 @@ use super::{About, EventDraft, EventSeverity, ReceiptDrain};
 
 /// Namespace for events of cluster-scoped objects, by rule of the API server.
 const NAMESPACE_OF_NODES: &str = "default";
-/// Limit of the API server.
+/// Maximum length of an event's note in the API server.
 const LONGEST_NOTE: usize = 1024;
 /// Annotation with the number of leaving pods, for `tools/spillway drains`.
 const PODS: &str = "spillway/pods";
-/// Limit for the object's part of an event name: 253 characters less up to 17 for the number.
+/// Maximum length of the object's name in an event's name: 253 characters less up to 17 for the number.
 const LONGEST_NAME: usize = 230;
 
 /// Builds an event. `now` and `number` make its name unique.
@@ -38,7 +38,7 @@ pub(super) fn event(draft: EventDraft<'_>, drain: &ReceiptDrain<'_>, now: Timest
         regarding: Some(regarding),
         related,
         reporting_controller: Some("spillway".to_owned()),
-        // Key to the log and the receipt.
+        // The request id leads to the log and the receipt.
         reporting_instance: Some(drain.receipt.request_id.clone()),
         ..Event::default()
     }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::drain::side_task::REQUESTS_AT_ONCE;
 use crate::kube::{ApiError, call};
 
-/// Limit of concurrent requests: a fifth of the default concurrency of the API server's priority level `global-default`.
+/// Maximum number of concurrent requests: a fifth of the concurrency of the API server's priority level `global-default`.
 const AT_ONCE: usize = REQUESTS_AT_ONCE;
 /// Timeout of all events together.
 const PATIENCE: Duration = Duration::from_secs(4);

@@ -61,7 +61,7 @@ pub(super) fn ended<'a>(drain: &ReceiptDrain<'_>) -> Option<EventDraft<'a>> {
     Some(EventDraft { about: About::Node, severity, reason, note, at: None, pods: None })
 }
 
-/// Event of an ended drain, on a pod that was requested to leave or is lost.
+/// Event about a pod at the end of a drain. `None` unless the pod followed a request to leave, or is lost.
 pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<EventDraft<'a>> {
     let followed = drain.publication.followed(pod);
     let (severity, reason, what) = match pod.fate {
@@ -82,7 +82,7 @@ pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<Ev
     Some(EventDraft { about: About::Pod(pod), severity, reason, note, at, pods: None })
 }
 
-/// Note on an evicted pod, with the cause if it was another.
+/// Note on an evicted pod. If another drain or a person made the pod leave, the note names the cause.
 fn evicted(pod: &PodRecord, followed: Option<RequestedBy>) -> String {
     let cause = if followed == Some(RequestedBy::Another) { format!(" ({})", pod.why()) } else { String::new() };
     format!("evicted, {}{cause}", grace(pod))
