@@ -1,4 +1,5 @@
-//! Failures of an invocation, one variant for each remedy. After a failure Lambda keeps the event.
+//! Failures of an invocation, one variant for each remedy. Lambda repeats a failed event, and moves it to the failure queue in
+//! the end.
 
 use std::error::Error;
 
@@ -55,20 +56,20 @@ pub enum Failure {
     /// The notice came after the instance had gone.
     #[error("the notice came too late: instance {instance} was to go at {deadline}, and its node has left the cluster")]
     TooLate { instance: String, deadline: Timestamp },
-    /// The function was deployed without schedule group.
+    /// The function was deployed without a schedule group.
     #[error(
         "cannot schedule a later invocation: the setting SPILLWAY_SCHEDULES is missing (docs/troubleshooting.md, NoSchedules)"
     )]
     NoSchedules,
     #[error("node {node} is still cordoned by Spillway, because {why}; fix the node, then run kubectl uncordon {node}")]
     NotBack { node: String, why: String },
-    /// The node is not empty.
+    /// The time was up before all pods had left the node.
     #[error("{} still on node {node} when the time was up", pods_were(*lost, *all))]
     PodsLost { node: String, lost: usize, all: usize },
     /// The invocation ended before its wait for volumes and load balancers was over.
     #[error("node {node} is empty, but volumes or load balancers may still be attached to its instance")]
     StillHeld { node: String },
-    /// The node is not empty, and the group keeps the instance.
+    /// The time was up before all pods had left the node, whose instance the group keeps.
     #[error(
         "{} still on node {node} when the time was up ({what_blocks}); its group keeps instance {instance}, and no pod was \
          forced. When the pods have left, terminate it: aws autoscaling terminate-instance-in-auto-scaling-group --instance-id \
@@ -175,7 +176,7 @@ impl Failure {
     }
 }
 
-/// Subject and verb of a sentence about lost pods.
+/// Returns the beginning of a sentence about lost pods, such as "2 of 6 pods were".
 fn pods_were(lost: usize, all: usize) -> String {
     match (lost, all) {
         (1, 1) => "the one pod that had to leave was".to_owned(),

@@ -33,7 +33,7 @@ use crate::publish::publish;
 use crate::receipt::record::Record;
 use crate::receipt::{Publication, StepName, Subject};
 
-/// Handles one event: reads the notice, acts on it, writes the receipt. After an error Lambda keeps the event.
+/// Handles one event: reads the notice, acts on it, writes the receipt. After an error, Lambda repeats the event.
 pub async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
     let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
     let span = span::open(&invocation.request_id, event_id.as_deref());

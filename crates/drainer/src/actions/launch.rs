@@ -71,8 +71,8 @@ pub(crate) async fn into_warm_pool(target: &Target<'_>, record: &mut Record) -> 
     Ok(Outcome::NotANode { reason: Reason::IntoWarmPool(target.instance.id.clone()) })
 }
 
-/// Waits until the node is Ready. A node that was cordoned is given back first, which waits for its new boot: the control plane
-/// reports the node as Ready until the heartbeats of its old kubelet are overdue.
+/// Waits until the node is Ready. A cordoned node is first given back after its new boot: the control plane reports the node as
+/// Ready until the heartbeats of its old kubelet are overdue.
 async fn until_ready(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let mut uncordoned = None;

@@ -24,8 +24,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(3);
 /// Maximum number of groups in a call of `DescribeTags`.
 const TAGGED_AT_ONCE: usize = 20;
 
-/// Waits until no target group of the cluster has the instance, or until `end`. Returns the number of groups that still have
-/// it; `None` if no group had it at first.
+/// Waits until no target group of the cluster has the instance, or until `end`. Returns the number of groups that still have the
+/// instance. `None` if no group had the instance at first.
 pub(crate) async fn until_drained(
     client: &Client,
     instance: &InstanceId,

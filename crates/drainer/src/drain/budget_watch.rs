@@ -27,7 +27,7 @@ pub(crate) struct BudgetWatch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchRight {
-    /// Assumed until a 403.
+    /// Assumed until the API server answers 403.
     Granted,
     /// The API server answered 403. Evictions of blocked pods are still repeated.
     Missing,

@@ -1,6 +1,6 @@
 //! Preview of a drain: evicts each pod as a dry run of the API server.
 //!
-//! Each answer is for one pod at this moment: if a budget allows one disruption, each of its pods may be evicted.
+//! Each answer is for one pod at this moment: if a budget allows one disruption, each of its pods counts as evictable.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 pub(crate) use schedules::{Deleted, FunctionName, ScheduleName, Scheduler};
 
-/// Longest wait that an invocation sleeps. Scheduler is precise to one minute.
+/// Maximum time that an invocation sleeps instead of using a schedule. Scheduler is precise to one minute.
 const SLEEPS_FOR: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]

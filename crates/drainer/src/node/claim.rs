@@ -96,12 +96,12 @@ fn provider_id(node: &Node) -> &str {
     node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default()
 }
 
-/// Event of the claim on a node that is claimed already.
+/// Returns the event id of the claim that holds an already claimed node.
 fn holder<'a>(how: &'a ClaimResult, claimant: &'a Claimant<'_>) -> &'a str {
     if let ClaimResult::Joined { event, .. } = how { event } else { &claimant.annotation.event }
 }
 
-/// Reads the instance's node after a claim that was denied with `answer`, and applies the tests of a claim to it.
+/// Reads the instance's node after its claim was denied with `answer`. Applies the tests of a claim to the node.
 pub(crate) async fn observe_without_claiming(
     nodes: &Api<Node>,
     instance: &Instance,

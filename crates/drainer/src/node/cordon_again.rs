@@ -8,7 +8,7 @@ use spillway_startup::logs::chain;
 
 use super::patch;
 
-/// Cordons the node again if it was uncordoned. Returns `true` if it did.
+/// Cordons the node again after an uncordon. Returns `true` if the node was uncordoned and is cordoned again.
 pub(crate) async fn cordon_again(nodes: &Api<Node>, node: &Node, claim: &Claim) -> bool {
     let Some(patch) = cordoning_again(node, claim) else { return false };
     let name = &claim.node;

@@ -35,7 +35,7 @@ pub(crate) enum NodeError {
 }
 
 impl NodeError {
-    /// Separates an unclaimed node, which settles the notice, from an error of the API server.
+    /// Separates an unclaimed node, after which nothing is retried, from an error of the API server.
     pub(crate) fn settled<T>(done: Result<T, Self>) -> Result<Result<T, Unclaimed>, ApiError> {
         match done {
             Ok(done) => Ok(Ok(done)),

@@ -1,9 +1,9 @@
 //! Handover of a node to Karpenter: sets the deadline of its `NodeClaim`, then deletes the `NodeClaim`.
 //!
-//! Karpenter drains the node, after it has started a replacement. Its own handling of spot notices sets no deadline, so that a pod
-//! behind a budget goes down with the instance. With a deadline the pod gets its whole grace period (kubernetes-sigs/karpenter
-//! v1.12, `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). An existing deadline is only brought
-//! forward, also during Karpenter's drain, which reads the deadline repeatedly.
+//! Karpenter starts a replacement, then drains the node. Karpenter's own handling of spot notices sets no deadline, so that a
+//! pod that a budget blocks goes down with the instance. With a deadline the pod gets its whole grace period
+//! (kubernetes-sigs/karpenter v1.12, `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). An existing
+//! deadline is only brought forward, also during Karpenter's drain, which reads the deadline repeatedly.
 //!
 //! Anyone with write access to nodes can forge an owner reference. So the `NodeClaim` itself must name the instance.
 
@@ -106,7 +106,7 @@ async fn stamp(
     .await
 }
 
-/// Deletes the claim with this UID. Returns `false` if it has gone.
+/// Deletes the `NodeClaim` with the owner's UID. Returns `false` if the `NodeClaim` no longer exists.
 async fn delete(claims: &Api<DynamicObject>, owner: &OwnerReference) -> Result<bool, ApiError> {
     let preconditions = Some(Preconditions { uid: Some(owner.uid.clone()), resource_version: None });
     let this_one = DeleteParams { preconditions, ..DeleteParams::default() };

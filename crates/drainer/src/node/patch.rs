@@ -10,8 +10,8 @@ use spillway_core::node::patch::FIELD_MANAGER;
 
 use crate::kube::{ApiError, call, if_found};
 
-/// Sends a patch and returns the patched node, or `None` if it does not exist. Fails with [`ApiError::Contended`] if a test of the
-/// patch fails.
+/// Sends a patch and returns the patched node, or `None` if the node does not exist. Fails with [`ApiError::Contended`] if a
+/// test of the patch fails.
 pub(super) async fn send(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<Option<ObjectMeta>, ApiError> {
     send_with(nodes, name, patch, PatchParams::default()).await
 }

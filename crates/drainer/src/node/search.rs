@@ -50,7 +50,7 @@ pub(crate) async fn search(
     in_pages(nodes, which, |name, provider_id| Instance::of_node(id, name, provider_id)).await
 }
 
-/// Reads the named node and returns the instance if the node is its own.
+/// Reads the named node. Returns the instance if the node belongs to it.
 async fn at_node(nodes: &Api<Node>, id: &InstanceId, name: &str) -> Result<Option<Instance>, ApiError> {
     let node = if_found(call(nodes.get(name)).await, "nodes")?;
     let provider_id = node.and_then(|node| node.spec?.provider_id);
@@ -71,7 +71,7 @@ async fn by_csi_node(client: &Client, id: &InstanceId) -> Result<Option<String>,
     Ok(found)
 }
 
-/// Usual names with the instance id: the bare id, and with the domain of resource-based naming.
+/// Usual node names with the instance id: the bare id, and the id with the domain of resource-based naming.
 fn names_with_id(id: &InstanceId, region: &str) -> [String; 2] {
     let domain = if region == "us-east-1" { "ec2.internal".to_owned() } else { format!("{region}.compute.internal") };
     [id.to_string(), format!("{id}.{domain}")]

@@ -18,7 +18,7 @@ pub(crate) struct Undo {
     is_unanswered: bool,
 }
 
-/// Uncordons the instance's node if its claim is for a cause that is `over`.
+/// Uncordons the instance's node if `over` is the cause for which the node was claimed.
 pub(crate) async fn uncordon(
     client: &Client,
     instance: &Instance,

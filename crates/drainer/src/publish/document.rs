@@ -7,7 +7,7 @@ use spillway_receipt::{Document, Leaving, Pod};
 use super::cut;
 use crate::receipt::Publication;
 
-/// Log lines of a receipt; several for many pods.
+/// Log lines of a receipt. A receipt with many pods has several lines.
 pub(super) fn lines(publication: &Publication, now: Timestamp) -> Vec<String> {
     spillway_receipt::lines(&publication.receipt, now)
 }

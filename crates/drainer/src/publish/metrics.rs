@@ -66,8 +66,8 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
     ]
 }
 
-/// Returns `true` if the pod counts for this notice: the pod followed this notice's request, or the notice holds the claim and
-/// the source of the request is unknown. Lost pods count for each notice, because a joined notice may be the only one with a
+/// Returns `true` if the pod counts for this notice: this notice made the pod leave, or the notice holds the claim and the
+/// source of the request is unknown. Lost pods count for each notice, because a joined notice may be the only one with a
 /// receipt.
 fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
     match publication.followed(pod) {

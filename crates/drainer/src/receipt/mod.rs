@@ -32,7 +32,7 @@ pub(crate) struct Publication {
     pub(crate) is_uncounted: bool,
     /// Another notice holds the node's claim.
     pub(crate) is_joined: bool,
-    /// Source of the request that each pod followed, by UID.
+    /// Source of the request that made each pod leave, by UID.
     pub(crate) followed: BTreeMap<String, RequestedBy>,
 }
 
@@ -131,7 +131,7 @@ impl Publication {
         }
     }
 
-    /// Returns the source of the request that a pod followed, if known.
+    /// Returns the source of the request that made a pod leave, if known.
     pub(crate) fn followed(&self, pod: &PodRecord) -> Option<RequestedBy> {
         self.followed.get(&pod.uid).copied()
     }

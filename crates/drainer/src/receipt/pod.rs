@@ -136,7 +136,7 @@ fn why_lost(pod: &Tracked, watch_error: Option<&str>) -> String {
     }
 }
 
-/// Cause of a pod's departure, or of a shorter grace period, other than this drain.
+/// Returns the cause if another source than this drain made the pod leave, or shortened its grace period.
 fn other_cause(pod: &Tracked) -> Option<String> {
     match (pod.history.followed, pod.history.accepted_at, pod.blocked.last()) {
         (Some(RequestedBy::Another), Some(_), _) => {

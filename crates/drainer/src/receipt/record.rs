@@ -35,12 +35,12 @@ pub(crate) struct Record {
     /// Name of the node, claimed or not.
     pub(crate) node: Option<String>,
     pub(crate) claim: Option<Claim>,
-    /// Client of the claim, reused for events on the node.
+    /// Client with which the node was claimed, reused for events on the node.
     pub(crate) client: Option<Client>,
     pub(crate) window: Option<Window>,
-    /// Fates of the pods, predicted ones in a dry run.
+    /// Fates of the pods. In a dry run, predicted fates.
     pub(crate) pods: Vec<PodRecord>,
-    /// Source of the request that each pod followed, by UID.
+    /// Source of the request that made each pod leave, by UID.
     pub(crate) followed: BTreeMap<String, RequestedBy>,
     /// Last published blockage, for a later invocation.
     pub(crate) blockage: Option<PublishedBlockage>,
@@ -61,9 +61,9 @@ pub(crate) enum HookStatus {
     /// Held for a later invocation.
     Held,
     Completed(LifecycleResult),
-    /// Completed before, or timed out; with the result that was sent, if any.
+    /// Completed before, or timed out. Holds the result that this invocation has sent, if any.
     AlreadyOver(Option<LifecycleResult>),
-    /// Completion with a result failed; Auto Scaling ends it by its timeout.
+    /// Completing the hook with this result failed. The hook ends by its timeout.
     Failed(LifecycleResult),
 }
 

@@ -141,7 +141,7 @@ fn blocked(blockage: &BlockedPods, now: Timestamp) -> Vec<Event> {
 /// Events of an ended drain: of the node, then of its pods, warnings first.
 fn ended(publication: &Publication, now: Timestamp) -> Vec<Event> {
     let Some(drain) = ReceiptDrain::of(publication) else { return Vec::new() };
-    // After a join the claim's holder publishes the pods.
+    // After a join, the notice that holds the claim publishes events about the pods.
     let pods = drain.receipt.records().filter(|_| drain.receipt.ending != Some(Ending::Joined));
     let mut of_pods: Vec<_> = pods.filter_map(|pod| reasons::pod(&drain, pod)).collect();
     of_pods.sort_by_key(|draft: &EventDraft<'_>| draft.severity);

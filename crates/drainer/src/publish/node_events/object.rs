@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
 use super::{About, EventDraft, EventSeverity, ReceiptDrain};
 
-/// Namespace for events of cluster-scoped objects, by rule of the API server.
+/// Namespace that the API server requires for events about cluster-scoped objects.
 const NAMESPACE_OF_NODES: &str = "default";
 /// Maximum length of an event's note in the API server.
 const LONGEST_NOTE: usize = 1024;

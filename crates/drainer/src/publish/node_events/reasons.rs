@@ -61,7 +61,7 @@ pub(super) fn ended<'a>(drain: &ReceiptDrain<'_>) -> Option<EventDraft<'a>> {
     Some(EventDraft { about: About::Node, severity, reason, note, at: None, pods: None })
 }
 
-/// Event about a pod at the end of a drain. `None` unless the pod followed a request to leave, or is lost.
+/// Event about a pod at the end of a drain. `None` unless a request made the pod leave, or the pod is lost.
 pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<EventDraft<'a>> {
     let followed = drain.publication.followed(pod);
     let (severity, reason, what) = match pod.fate {
