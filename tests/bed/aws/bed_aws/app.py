@@ -41,6 +41,8 @@ class App:
 
     def _aws(self, request: Request) -> Response:
         call = Call.of(request)
+        if not call.service:
+            return Response("Request is missing Authentication Token", 403)
         entry = self._state.journal.open(call)
         try:
             self._state.faults.strike(call)

@@ -2,8 +2,10 @@
 
 import json
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
-from tests.side import OnTheSide
+from tests.side import URL, OnTheSide
 
 DESCRIBE = {
     "ec2": lambda client: client.describe_instances(),
@@ -24,6 +26,8 @@ class Refusals(OnTheSide):
             for (service, call), code in zip(DESCRIBE.items(), codes, strict=True):
                 status, said, _ = self.refused(call, self.client(service, **changed))
                 self.assertEqual((status, said), (401 if service == "ec2" else 403, code))
+        with self.assertRaisesRegex(HTTPError, "403"):
+            urlopen(f"{URL}/?Action=DescribeInstances")
 
     def put(self, *entries: dict[str, str]) -> list[dict[str, str]]:
         return self.client("events").put_events(Entries=list(entries))["Entries"]
