@@ -19,7 +19,7 @@ pub(crate) const STEP: usize = 16;
 pub(crate) const EXPRESSION: usize = 4 << 10;
 /// Maximum size of a compiled regular expression, and of a searched text. The work of a search is their product.
 pub(crate) const SEARCH: usize = 32 << 10;
-/// Work of a search that costs one byte. The work is the size of the expression times the size of the text.
+/// Divisor of a search's cost: the size of the expression times the size of the text, divided by this number.
 pub(crate) const SEARCHED: usize = 128;
 /// Cost in bytes of each byte of a time layout, because one byte may become the name of a month.
 pub(crate) const LAYOUT: usize = 16;

@@ -3,7 +3,7 @@
 //! Permissions boundaries, service control policies or a role of your own may deny calls that the template's policies allow. AWS
 //! checks the right before the object of a call. These answers therefore prove the right:
 //! * EC2 answers a dry run with `DryRunOperation`, Lambda with an empty answer.
-//! * Clusters, groups, hooks and schedules that do not exist are not found. Lifecycle actions need the ARN of a real group.
+//! * A call about a cluster, group, hook or schedule that does not exist is invalid. Lifecycle actions need a real group.
 //! * `PutEvents` accepts the call and refuses its only entry, whose detail is not JSON.
 
 use aws_sdk_autoscaling::types::Filter;

@@ -60,7 +60,8 @@ pub(crate) async fn no_node(context: &Context, target: &Target<'_>, record: &mut
     Ok(Outcome::Ignored(Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() }))
 }
 
-/// Ends a notice whose instance is not a node of ours. A waiting action gets the result of the setting `HooksWithoutNode`.
+/// Ends a notice whose instance is no node that Spillway drains. A waiting action gets the result of the setting
+/// `HooksWithoutNode`.
 pub(crate) async fn not_a_node(
     context: &Context,
     attempt: &Attempt<'_>,

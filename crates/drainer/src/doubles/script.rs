@@ -12,7 +12,7 @@ pub struct Expected {
     answer: Answer,
     at_any_time: bool,
     may_be_missing: bool,
-    /// Number of calls so far, if it may repeat.
+    /// Number of calls so far, if the call may repeat.
     repeated: Option<u32>,
 }
 
@@ -21,7 +21,7 @@ pub struct Expected {
 pub enum Answer {
     /// Status and body.
     Says(u16, String),
-    /// Lines without an end.
+    /// Lines, after which the answer stays open.
     Streams(Vec<String>),
     /// The connection breaks.
     Lost,
@@ -75,7 +75,7 @@ impl Expected {
         Self { at_any_time: true, may_be_missing: true, ..self }
     }
 
-    /// Expects the call once or more, until the next in order.
+    /// Expects the call once or more, until the next call of the script.
     pub fn repeated(self) -> Self {
         Self { repeated: Some(0), ..self }
     }
@@ -120,7 +120,7 @@ impl Script {
                 }
                 return Some(answer);
             }
-            // The next call in order is due behind optional ones.
+            // Optional calls before the next call in order may be skipped.
             is_due &= expected.at_any_time || expected.repeated.is_some_and(|times| times > 0);
         }
         let due = left.iter().find(|expected| !expected.at_any_time);

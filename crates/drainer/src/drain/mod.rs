@@ -114,8 +114,8 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Drains until the node is empty, the window ends or `stop` ends. `hook` tightens the window. `side_task` runs beside the
-    /// drain after the first evictions and publishes its news.
+    /// Drains until the node is empty, the window ends or `stop` ends. `hook` tightens the window. `side_task` runs concurrently
+    /// after the first evictions and publishes the drain's news.
     pub(crate) async fn run(
         mut self,
         mut hook: impl FusedFuture<Output = Window> + Unpin,

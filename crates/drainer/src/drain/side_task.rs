@@ -1,4 +1,4 @@
-//! Publications beside a drain. They start after the first evictions, when the drain begins to watch.
+//! Publications during a drain. They start after the first evictions, when the drain begins to watch.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 type Publish<'a> = Box<dyn Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a>;
 
-/// Queue of publications beside a drain. The drain does not wait for them, and they cannot fail it.
+/// Queue of publications during a drain. The drain does not wait for a publication, and cannot fail by one.
 pub(crate) struct SideTask<'a> {
     doing: Fuse<LocalBoxFuture<'a, ()>>,
     /// Later publications, in order.

@@ -21,7 +21,7 @@ use crate::kube::{ApiError, call, if_found, until};
 
 /// Maximum number of concurrent reads of attachments.
 const READ_AT_ONCE: usize = 10;
-/// Names of VolumeAttachments, each with the name of its volume.
+/// Names of attachments, each with the name of the attached volume.
 type Attached = BTreeMap<String, String>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -66,7 +66,7 @@ impl Transient for ApiError {
             return true;
         }
         match self.code() {
-            // 401: the token was too old or the authenticator busy; the next request signs anew.
+            // 401: the token was too old or the authenticator busy; the next request has a new token.
             // 404: callers handle a missing object; a missing path is the answer of a proxy.
             // 410: the resource version of a paged list was compacted; the next attempt begins with the first page.
             Some(code) => matches!(code, 401 | 404 | 408 | 409 | 410 | 429) || code >= 500,

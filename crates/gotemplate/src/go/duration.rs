@@ -54,7 +54,7 @@ fn nanoseconds(number: &str, unit: i128) -> Option<i128> {
     Some(nanoseconds)
 }
 
-/// Seconds as Go writes a duration: `1h2m3s`.
+/// Formats a number of seconds as Go writes a duration: `1h2m3s`.
 pub(crate) fn print(seconds: i64) -> String {
     let sign = if seconds < 0 { "-" } else { "" };
     let total = seconds.unsigned_abs();

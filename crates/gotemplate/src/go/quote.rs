@@ -1,26 +1,26 @@
 //! Go's quoting: `%q` and printable characters.
 
-/// A string in double quotes, as `strconv.Quote` writes it.
+/// Returns a string in double quotes, as `strconv.Quote` writes it.
 pub(crate) fn string(text: &str) -> String {
     between(text, '"', is_print)
 }
 
-/// A string in double quotes, non-ASCII characters escaped: `%+q`.
+/// Returns a string in double quotes with non-ASCII characters escaped: `%+q`.
 pub(crate) fn ascii(text: &str) -> String {
     between(text, '"', |character| character.is_ascii() && is_print(character))
 }
 
-/// A character in single quotes: `%q` of a number.
+/// Returns a character in single quotes: `%q` of a number.
 pub(crate) fn character(character: char) -> String {
     between(character.encode_utf8(&mut [0; 4]), '\'', is_print)
 }
 
-/// A character in single quotes, non-ASCII characters escaped: `%+q`.
+/// Returns a character in single quotes, escaped if it is not ASCII: `%+q`.
 pub(crate) fn ascii_character(character: char) -> String {
     between(character.encode_utf8(&mut [0; 4]), '\'', |character| character.is_ascii() && is_print(character))
 }
 
-/// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the space itself.
+/// Returns the result of `unicode.IsPrint`: `true` for letters, marks, numbers, punctuation, symbols and the space itself.
 pub(crate) fn is_print(character: char) -> bool {
     if character.is_ascii() {
         return character == ' ' || character.is_ascii_graphic();

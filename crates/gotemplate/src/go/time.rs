@@ -32,7 +32,7 @@ pub(crate) fn in_json(text: &str) -> Option<String> {
     Some(short(&time, RFC_3339))
 }
 
-/// Go's print format: `2026-11-21 03:12:44 +0000 UTC`.
+/// Formats a time in Go's print format: `2026-11-21 03:12:44 +0000 UTC`.
 pub(crate) fn print(time: &Zoned) -> String {
     short(time, GO)
 }
