@@ -72,7 +72,7 @@ pub(crate) struct Check {
     pub(crate) findings_cut: usize,
 }
 
-/// Fault, or a fact without a fault.
+/// Fault or fact that a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Finding {

@@ -115,7 +115,7 @@ impl<'a> Attempt<'a> {
         Limits::of(self.notice, timeouts, self.settings).within(self.joined.get())
     }
 
-    /// Takes the deadline of the spot claim that the hook's notice has joined, if that claim replaces the instance.
+    /// Adopts the deadline of the spot claim that the hook's notice has joined, if that claim replaces the instance.
     pub(crate) fn join(&self, claim: &Claim, instance: &Instance) {
         let now = self.invocation.clock.now();
         self.joined.set(replacement::deadline_of_claim(self.notice, instance, claim, self.settings, now));

@@ -17,7 +17,7 @@ pub(super) static FUNCTIONS: [Function; 6] = [
     exactly("ge", 2, |arguments| ordered(arguments, Ordering::is_ge)),
 ];
 
-/// Returns `true` if the first argument equals any of the others.
+/// Returns `true` if the first argument equals any other argument.
 fn eq(arguments: &Arguments<'_>) -> Result<Value, String> {
     let first = arguments.value(0);
     for other in arguments.from(1) {

@@ -7,9 +7,9 @@ pub(super) enum Kind {
     Open,
     Close,
     Dot,
-    /// `.Name`
+    /// Field: `.Name`.
     Field,
-    /// `$` or `$name`
+    /// Variable: `$` or `$name`.
     Variable,
     /// A function's name.
     Word,
@@ -18,11 +18,11 @@ pub(super) enum Kind {
     False,
     Nil,
     Number,
-    /// `'x'`
+    /// Character literal: `'x'`.
     Character,
-    /// `"text"`
+    /// String literal: `"text"`.
     Quoted,
-    /// `` `text` ``
+    /// Raw string literal: `` `text` ``.
     Raw,
     Pipe,
     Declare,
