@@ -157,15 +157,12 @@ mod tests {
     fn request(verb: &str, resource: &str, name: &str, code: u16, second: i64) -> Request {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         Request {
-            user: String::new(),
-            user_agent: String::new(),
             verb: verb.to_owned(),
             uri: String::new(),
             resource: resource.to_owned(),
             subresource: subresource.to_owned(),
             namespace: String::new(),
             name: name.to_owned(),
-            grace_s: None,
             code: Some(code),
             received: at(second),
             done: Some(at(second)),

@@ -5,8 +5,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use spillway_bed::BedError;
-use spillway_bed::aws::Credentials;
-use spillway_bed::lambda::{Account, InvocationError, Lambda, LambdaOptions};
+use spillway_bed::lambda::{InvocationError, Lambda, LambdaOptions};
 use spillway_bed::setup::Setup;
 
 use crate::Programs;
@@ -85,19 +84,7 @@ impl Starts {
 
 /// A function without AWS: none is called before the first event.
 fn alone(binary: &Path) -> Lambda {
-    let credentials = Credentials {
-        access_key_id: "AKIDEXAMPLE".to_owned(),
-        secret_access_key: "secret".to_owned(),
-        session_token: "token".to_owned(),
-        role_arn: String::new(),
-    };
-    let account = Account {
-        endpoint: "http://127.0.0.1:9".to_owned(),
-        region: "us-east-1".to_owned(),
-        id: "123456789012".to_owned(),
-        credentials,
-    };
-    Lambda::in_account(account, LambdaOptions { binary: binary.to_owned(), ..LambdaOptions::default() })
+    Lambda::without_aws(LambdaOptions { binary: binary.to_owned(), ..LambdaOptions::default() })
 }
 
 async fn to_first_poll(lambda: &Lambda) -> Result<f64, BedError> {
@@ -107,7 +94,7 @@ async fn to_first_poll(lambda: &Lambda) -> Result<f64, BedError> {
     };
     let init = lambda.initialize().await.map_err(failed)?;
     lambda.recycle();
-    Ok(init.duration.as_secs_f64() * 1e3)
+    Ok(init.as_secs_f64() * 1e3)
 }
 
 impl Claims {

@@ -19,6 +19,6 @@ fn both_notices_end_drained_without_leftovers() {
     let unfit = text.lines().find(|line| line.chars().count() > 100 || line.contains('\x1b'));
     assert_eq!(unfit, None, "no colours, and at most 100 columns");
 
-    assert_eq!(processes_naming(place.path()).unwrap(), [], "nothing runs");
+    assert_eq!(processes_naming(place.path()).unwrap(), [""; 0], "nothing runs");
     assert_eq!(place.path().read_dir().unwrap().count(), 0, "no file is left");
 }

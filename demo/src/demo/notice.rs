@@ -110,8 +110,6 @@ mod tests {
         let node = TestNode {
             name: "ip-10-0-0-1.ec2.internal".to_owned(),
             instance_id: "i-0123456789abcdef0".to_owned(),
-            private_dns_name: "ip-10-0-0-1.ec2.internal".to_owned(),
-            provider_id: "aws:///us-east-1a/i-0123456789abcdef0".to_owned(),
             zone: "us-east-1a".to_owned(),
         };
         let sample = |time: &str| {

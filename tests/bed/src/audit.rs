@@ -13,14 +13,12 @@ use crate::error::BedError;
 
 /// Growth of a file cannot be awaited portably.
 const READ_EVERY: Duration = Duration::from_millis(10);
-/// A line has a URI, a user agent and some names, and no bodies.
+/// A line has a URI and some names, and no bodies.
 const LONGEST_LINE: u64 = 1 << 16;
 
 /// A request to the API server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    pub user: String,
-    pub user_agent: String,
     pub verb: String,
     pub uri: String,
     /// Empty if the request is not for an object, as with `/version`.
@@ -28,8 +26,7 @@ pub struct Request {
     pub subresource: String,
     pub namespace: String,
     pub name: String,
-    /// Grace period of a pod's eviction or deletion.
-    pub grace_s: Option<u64>,
+
     /// Absent until the answer begins.
     pub code: Option<u16>,
     pub received: Timestamp,
@@ -134,18 +131,15 @@ impl AuditLog {
             return Ok(());
         }
         let received = time("/requestReceivedTimestamp")?;
-        // An eviction has `DeleteOptions`, a deletion is one. The policy logs no other bodies.
-        let graces = ["/requestObject/deleteOptions/gracePeriodSeconds", "/requestObject/gracePeriodSeconds"];
+
         let request = self.requests.entry(text("/auditID")).or_insert_with(|| Request {
-            user: text("/user/username"),
-            user_agent: text("/userAgent"),
             verb: text("/verb"),
             uri: text("/requestURI"),
             resource: text("/objectRef/resource"),
             subresource: text("/objectRef/subresource"),
             namespace: text("/objectRef/namespace"),
             name: text("/objectRef/name"),
-            grace_s: graces.iter().find_map(|path| event.pointer(path)?.as_u64()),
+
             code: None,
             received,
             done: None,
@@ -178,10 +172,5 @@ impl Request {
 
     pub fn is_granted_eviction(&self) -> bool {
         self.is_eviction() && self.code == Some(201)
-    }
-
-    /// Time from the receipt to the end of the answer.
-    pub fn took(&self) -> Option<Duration> {
-        Duration::try_from(self.done?.duration_since(self.received)).ok()
     }
 }

@@ -1,19 +1,15 @@
 //! Nodes and pods of realistic size, on which nothing acts. kwok leaves the nodes alone, because they lack its annotation. The
 //! pods are bound as they are created, and stay Pending.
 
-use futures_util::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::error::BedError;
-use crate::pods::create_namespace;
+use crate::pods::{create_all, create_namespace, object};
 
 const NAMESPACE: &str = "filler";
-/// More creations at a time are not faster: the API server has no more processors for them.
-const CREATED_AT_ONCE: usize = 16;
 /// A kubelet's limit of reported images (`nodeStatusMaxImages`).
 const IMAGES: usize = 50;
 
@@ -28,22 +24,10 @@ impl Filler {
     /// Fills a cluster, once.
     pub async fn pour(self, client: &Client) -> Result<(), BedError> {
         create_namespace(client, NAMESPACE).await?;
-        create(&Api::<Node>::all(client.clone()), (0..self.nodes).map(node)).await?;
-        let pods = (0..self.pods).map(|number| pod(number, number % self.nodes));
-        create(&Api::<Pod>::namespaced(client.clone(), NAMESPACE), pods).await
+        create_all(&Api::<Node>::all(client.clone()), (0..self.nodes).map(|number| object(node(number)))).await?;
+        let pods = (0..self.pods).map(|number| object(pod(number, number % self.nodes)));
+        create_all(&Api::<Pod>::namespaced(client.clone(), NAMESPACE), pods).await
     }
-}
-
-async fn create<K>(api: &Api<K>, objects: impl Iterator<Item = Value>) -> Result<(), BedError>
-where
-    K: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
-{
-    let creations = objects.map(async |object| {
-        let object: K = serde_json::from_value(object).expect("the objects below are valid");
-        let created = api.create(&PostParams::default(), &object).await;
-        created.map(drop).map_err(BedError::kubernetes("fill the cluster"))
-    });
-    futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE).try_collect().await
 }
 
 fn node_name(number: usize) -> String {

@@ -1,9 +1,7 @@
 //! Karpenter's NodeClaims on the wire: Karpenter's own definition, claims with the finalizer, and their nodes. Without the
 //! controller a deleted claim keeps its finalizer.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{ApiResource, Patch, PatchParams, PostParams};
 use kube::core::Object;
 use kube::{Api, Client, ResourceExt as _};
@@ -14,14 +12,12 @@ use crate::cluster::Cluster;
 use crate::error::BedError;
 use crate::setup;
 
-const GROUP: &str = "karpenter.sh";
 const API_VERSION: &str = "karpenter.sh/v1";
-/// Label of a claim and of its node: the pool.
+/// Label of a claim and of its node, and tag of its instance: the pool.
 const POOL: &str = "karpenter.sh/nodepool";
 const FINALIZER: &str = "karpenter.sh/termination";
 /// Annotation of a claim: the deadline of its node's drain.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
-const NODE_CLASS: &str = "default";
 
 pub type NodeClaim = Object<Value, Value>;
 
@@ -31,13 +27,13 @@ pub async fn create_claim(cluster: &Cluster, pool: &str) -> Result<NodeClaim, Be
     cluster.kubectl(&["apply", "--server-side", "--filename", &definition]).await?;
     cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "--filename", &definition]).await?;
     let spec = json!({
-        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": NODE_CLASS},
+        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
         "requirements": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]}],
     });
     let mut claim = NodeClaim::new("", &kind(), spec);
     claim.metadata = ObjectMeta {
         generate_name: Some(format!("{pool}-")),
-        labels: Some(owned([(POOL, pool)])),
+        labels: Some([(POOL.to_owned(), pool.to_owned())].into()),
         finalizers: Some(vec![FINALIZER.to_owned()]),
         ..ObjectMeta::default()
     };
@@ -47,7 +43,7 @@ pub async fn create_claim(cluster: &Cluster, pool: &str) -> Result<NodeClaim, Be
 
 fn kind() -> ApiResource {
     ApiResource {
-        group: GROUP.to_owned(),
+        group: "karpenter.sh".to_owned(),
         version: "v1".to_owned(),
         api_version: API_VERSION.to_owned(),
         kind: "NodeClaim".to_owned(),
@@ -72,43 +68,8 @@ pub(crate) async fn register(
     node_claims(client).patch_status(&name, &PatchParams::default(), &status).await.map(drop).map_err(registering)
 }
 
-/// The tags of the claim's instance.
-pub(crate) fn tags(claim: &NodeClaim, cluster: &str) -> BTreeMap<String, String> {
-    owned([
-        ("karpenter.sh/nodeclaim", &claim.name_any()),
-        (POOL, pool(claim)),
-        ("karpenter.k8s.aws/ec2nodeclass", NODE_CLASS),
-        ("eks:eks-cluster-name", cluster),
-    ])
-}
-
-/// The labels of the claim's node.
-pub(crate) fn labels(claim: &NodeClaim, spot: bool) -> BTreeMap<String, String> {
-    owned([
-        (POOL, pool(claim)),
-        ("karpenter.sh/capacity-type", if spot { "spot" } else { "on-demand" }),
-        ("karpenter.sh/registered", "true"),
-        ("karpenter.sh/initialized", "true"),
-        ("karpenter.k8s.aws/ec2nodeclass", NODE_CLASS),
-    ])
-}
-
 /// The owner reference of the claim's node.
-pub(crate) fn owner(claim: &NodeClaim) -> OwnerReference {
-    OwnerReference {
-        api_version: API_VERSION.to_owned(),
-        kind: "NodeClaim".to_owned(),
-        name: claim.name_any(),
-        uid: claim.uid().unwrap_or_default(),
-        block_owner_deletion: Some(true),
-        controller: None,
-    }
-}
-
-fn pool(claim: &NodeClaim) -> &str {
-    claim.labels().get(POOL).map_or("", String::as_str)
-}
-
-fn owned<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
-    pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
+pub(crate) fn owner(claim: &NodeClaim) -> Value {
+    let (name, uid) = (claim.name_any(), claim.uid());
+    json!({"apiVersion": API_VERSION, "kind": "NodeClaim", "name": name, "uid": uid, "blockOwnerDeletion": true})
 }

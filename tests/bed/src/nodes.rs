@@ -15,7 +15,7 @@ use crate::error::BedError;
 use crate::filler;
 use crate::karpenter::{self, NodeClaim};
 use crate::kubelet::{self, Kubelet};
-use crate::pods::named;
+use crate::pods::{named, object};
 use crate::watch::{Objects, until};
 
 const WAIT: Duration = Duration::from_mins(1);
@@ -74,9 +74,6 @@ impl NodeOptions {
 pub struct TestNode {
     pub name: String,
     pub instance_id: String,
-    /// EC2's name of the instance.
-    pub private_dns_name: String,
-    pub provider_id: String,
     pub zone: String,
 }
 
@@ -89,8 +86,7 @@ impl Cluster {
 
     /// The request for such a node's instance.
     pub fn instance_request(&self, options: &NodeOptions) -> InstanceRequest {
-        let claim = options.node_claim.as_ref();
-        let mut tags = claim.map(|claim| karpenter::tags(claim, &self.cluster)).unwrap_or_default();
+        let mut tags = options.node_claim.as_ref().map(|claim| claim.labels().clone()).unwrap_or_default();
         tags.extend(options.tags.clone());
         InstanceRequest {
             cluster: Some(self.cluster.clone()),
@@ -132,12 +128,11 @@ impl Cluster {
         if options.kubelet_sized {
             let driver = json!({"name": "ebs.csi.aws.com", "nodeID": instance.instance_id, "allocatable": {"count": 26},
                 "topologyKeys": ["kubernetes.io/os", "topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"]});
-            let csi_node = json!({"metadata": {"name": name}, "spec": {"drivers": [driver]}});
-            let csi_node: CSINode = serde_json::from_value(csi_node).expect("the object above is a CSINode");
+            let csi_node: CSINode = object(json!({"metadata": {"name": name}, "spec": {"drivers": [driver]}}));
             Api::all(client).create(&PostParams::default(), &csi_node).await.map_err(creating())?;
         }
-        let Instance { instance_id, private_dns_name, provider_id, zone, .. } = instance.clone();
-        Ok(TestNode { name, instance_id, private_dns_name, provider_id, zone })
+        let Instance { instance_id, zone, .. } = instance.clone();
+        Ok(TestNode { name, instance_id, zone })
     }
 }
 
@@ -152,30 +147,11 @@ pub async fn until_gone(client: &Client, name: &str) -> Result<(), BedError> {
 
 /// Waits until the node is Ready, without the taints of a node that is not.
 pub async fn until_ready(client: &Client, name: &str) -> Result<(), BedError> {
-    until_node(client, name, "to be Ready", |node| is_ready(node) && !is_tainted(node)).await
-}
-
-/// Waits until the node controller has tainted a node of a silent kubelet.
-pub async fn until_not_ready(client: &Client, name: &str) -> Result<(), BedError> {
-    until_node(client, name, "to be not Ready", |node| !is_ready(node) && is_tainted(node)).await
-}
-
-/// Waits until the node is Ready with another boot id.
-pub async fn until_rebooted(client: &Client, name: &str, boot_id: &str) -> Result<(), BedError> {
-    let rebooted = |node: &Node| is_ready(node) && !is_tainted(node) && boot_id_of(node) != boot_id;
-    until_node(client, name, "to be Ready after a boot", rebooted).await
-}
-
-pub async fn boot_id(client: &Client, name: &str) -> Result<String, BedError> {
-    let node = Api::<Node>::all(client.clone()).get(name).await;
-    Ok(boot_id_of(&node.map_err(BedError::kubernetes(format!("get node {name}")))?).to_owned())
-}
-
-async fn until_node(client: &Client, name: &str, what: &str, met: impl Fn(&Node) -> bool) -> Result<(), BedError> {
     let nodes = Api::<Node>::all(client.clone());
-    until(&nodes, &named(name), &format!("node {name} {what}"), WAIT, |nodes: &Objects<Node>| {
+    until(&nodes, &named(name), &format!("node {name} to be Ready"), WAIT, |nodes: &Objects<Node>| {
         let node = nodes.values().next().ok_or("there is none")?;
-        if met(node) { Ok(()) } else { Err(format!("ready: {}, tainted: {}", is_ready(node), is_tainted(node))) }
+        let (ready, tainted) = (is_ready(node), is_tainted(node));
+        if ready && !tainted { Ok(()) } else { Err(format!("ready: {ready}, tainted: {tainted}")) }
     })
     .await
 }
@@ -189,11 +165,6 @@ fn is_ready(node: &Node) -> bool {
 fn is_tainted(node: &Node) -> bool {
     let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     taints.any(|taint| matches!(&*taint.key, "node.kubernetes.io/not-ready" | "node.kubernetes.io/unreachable"))
-}
-
-fn boot_id_of(node: &Node) -> &str {
-    let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
-    info.map_or("", |info| &info.boot_id)
 }
 
 fn node(instance: &Instance, options: &NodeOptions) -> Node {
@@ -211,7 +182,7 @@ fn node(instance: &Instance, options: &NodeOptions) -> Node {
         .map(|(key, value)| (key.to_owned(), value.to_owned())),
     );
     if let Some(claim) = &options.node_claim {
-        labels.extend(karpenter::labels(claim, options.spot));
+        labels.extend(claim.labels().clone());
     }
     labels.extend(options.labels.clone());
     let room = json!({"cpu": "2", "memory": "8Gi", "pods": options.pods.to_string()});
@@ -234,5 +205,5 @@ fn node(instance: &Instance, options: &NodeOptions) -> Node {
     if let Some(claim) = &options.node_claim {
         node["metadata"]["ownerReferences"] = json!([karpenter::owner(claim)]);
     }
-    serde_json::from_value(node).expect("the node above is a Node")
+    object(node)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::batch::v1::Job;
@@ -20,7 +20,7 @@ use crate::error::BedError;
 use crate::watch::{Objects, until};
 
 const WAIT: Duration = Duration::from_mins(1);
-/// Creations of pods at a time.
+/// Creations at a time: more are not faster, as the API server has no more processors for them.
 const CREATED_AT_ONCE: usize = 8;
 
 /// Options of a workload's pods.
@@ -150,7 +150,7 @@ fn budget_with(namespace: &str, name: &str, field: &str, pods: u32) -> PodDisrup
     }))
 }
 
-fn object<K: DeserializeOwned>(object: Value) -> K {
+pub(crate) fn object<K: DeserializeOwned>(object: Value) -> K {
     serde_json::from_value(object).expect("the builders make valid objects")
 }
 
@@ -168,6 +168,18 @@ where
     let what = format!("create {} {namespace}/{}", K::kind(&()), object.name_any());
     let objects = Api::<K>::namespaced(client.clone(), &namespace);
     objects.create(&PostParams::default(), object).await.map_err(BedError::kubernetes(what))
+}
+
+/// Creates many objects of one kind.
+pub async fn create_all<K>(api: &Api<K>, objects: impl Iterator<Item = K>) -> Result<(), BedError>
+where
+    K: Clone + Debug + Serialize + DeserializeOwned,
+{
+    let creations = objects.map(async |object| {
+        let created = api.create(&PostParams::default(), &object).await;
+        created.map(drop).map_err(BedError::kubernetes("create many objects"))
+    });
+    stream::iter(creations).buffer_unordered(CREATED_AT_ONCE).try_collect().await
 }
 
 /// Creates a budget, and waits until its controller counts this many healthy pods: before, the budget refuses all evictions.
@@ -220,11 +232,8 @@ pub async fn fill_node(
     shape: &PodShape,
 ) -> Result<Vec<Pod>, BedError> {
     let shape = shape.clone().on_node(node);
-    let creations = (0..count).map(|number| {
-        let pod = bare_pod(namespace, &format!("{name}-{number}"), &shape);
-        async move { create(client, &pod).await.map(drop) }
-    });
-    futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE).try_collect::<()>().await?;
+    let pods = (0..count).map(|number| bare_pod(namespace, &format!("{name}-{number}"), &shape));
+    create_all(&Api::namespaced(client.clone(), namespace), pods).await?;
     until_running_on(client, node, count).await
 }
 

@@ -45,26 +45,16 @@ pub async fn until_ended(child: &mut Child) -> io::Result<(ExitStatus, Usage)> {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunningProcess {
-    pub id: u32,
-    /// Command line, each argument ended by a NUL.
-    pub command: String,
-}
-
-/// Processes with a folder on their command line, as all of a world.
-pub fn processes_naming(folder: &Path) -> io::Result<Vec<RunningProcess>> {
+/// Command lines with a folder, as all of a world's processes have. A NUL ends each argument.
+pub fn processes_naming(folder: &Path) -> io::Result<Vec<String>> {
     let folder = folder.to_string_lossy();
     let mut naming = Vec::new();
     for entry in fs::read_dir("/proc")? {
-        let Some(id) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // Empty if the process has ended meanwhile.
-        let command = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).into_owned();
-        if command.contains(&*folder) {
-            naming.push(RunningProcess { id, command });
-        }
+        // Absent if the entry is no process, or the process has ended meanwhile.
+        let command = fs::read(entry?.path().join("cmdline")).unwrap_or_default();
+        naming.push(String::from_utf8_lossy(&command).into_owned());
     }
+    naming.retain(|command| command.contains(&*folder));
     Ok(naming)
 }
 

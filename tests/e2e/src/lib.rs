@@ -5,13 +5,13 @@
 
 mod admission;
 pub mod announcing;
-mod deliver;
+
 pub mod maintenance;
 mod outcome;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
+
 use std::time::Duration;
 
 use jiff::{Timestamp, Unit};
@@ -25,7 +25,7 @@ use spillway_bed::aws::{Fault as AwsFault, Hook, InstanceState, LifecycleAction,
 use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
 use spillway_bed::pods::{self, PodShape};
-use spillway_bed::proxy::Proxy;
+
 use spillway_bed::{Aws, NodeOptions, TestNode, World};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
@@ -69,8 +69,6 @@ pub struct Stage {
     pub lambda: Lambda,
     /// Requests of the function to the API server.
     pub audit: AuditLog,
-    /// Count of delivered events.
-    delivered: AtomicUsize,
 }
 
 impl Stage {
@@ -93,7 +91,7 @@ impl Stage {
         let lambda = function(world, name, &[]).await;
         // From now on: the user has made no request, and others many.
         let audit = AuditLog::of_user_from_now(&world.audit_log, &user(name)).expect("the audit log exists");
-        Self { world, name: name.to_owned(), node, lambda, audit, delivered: AtomicUsize::new(0) }
+        Self { world, name: name.to_owned(), node, lambda, audit }
     }
 
     /// Limits the function's invocations.
@@ -164,7 +162,12 @@ impl Stage {
 
     /// Starts the drain of a spot notice.
     pub async fn start_drain(&self) -> JoinHandle<Outcome> {
-        let (lambda, event) = (self.lambda.clone(), self.interrupt().await);
+        self.start(self.interrupt().await)
+    }
+
+    /// Starts an invocation.
+    pub fn start(&self, event: Value) -> JoinHandle<Outcome> {
+        let lambda = self.lambda.clone();
         tokio::spawn(async move { lambda.invoke(event).await })
     }
 
@@ -226,15 +229,6 @@ impl Stage {
 
     pub async fn clear_faults(&self) {
         self.aws().clear_faults(self.lambda.access_key_id()).await.expect("no fault");
-    }
-
-    /// Puts a proxy between the function and the API server.
-    pub async fn through_proxy(&self) -> Proxy {
-        let proxy = self.world.proxy().expect("a proxy");
-        let (key, cluster) = (self.lambda.access_key_id(), &self.world.cluster);
-        let shown = self.aws().override_endpoint(key, cluster, Some(&proxy.url()), None).await;
-        shown.expect("EKS shows the proxy");
-        proxy
     }
 
     /// Puts a gateway between the function and the API server.

@@ -72,17 +72,6 @@ async fn set(name: &str) -> (Lambda, [Side; 2]) {
 }
 
 #[tokio::test]
-async fn concurrent_notices_drain_a_node_in_each_cluster() {
-    let (lambda, [mut red, mut blue]) = set("at-once").await;
-    let (in_red, in_blue) = (red.interrupt().await, blue.interrupt().await);
-
-    let (in_red, in_blue) = tokio::join!(lambda.invoke(in_red), lambda.invoke(in_blue));
-
-    red.assert_only_node_drained(&in_red);
-    blue.assert_only_node_drained(&in_blue);
-}
-
-#[tokio::test]
 async fn warm_function_of_one_cluster_drains_in_the_other() {
     let (lambda, [mut red, mut blue]) = set("in-turn").await;
 

@@ -63,12 +63,6 @@ calls! {
     fn put_group_with_tags(name: &str, hooks: &[Hook], tags: &BTreeMap<&str, &str>) -> ();
     /// Hooks and tags of a group.
     pub fn group(name: &str) -> Value;
-    /// Sets the state of a group that decides on a replacement, beside hooks and tags, and its replacements a minute ago.
-    pub fn put_group_state(
-        name: &str, suspended: &[String], warm_pool: bool, rebalances: bool, replaced: u32
-    ) -> ();
-    /// Gives the spot request of an instance a status of that age.
-    pub fn mark_spot_request(instance_id: &str, status: &str, age_s: f64) -> ();
     /// The desired capacity of a group, and the instances that it launched in place of others.
     pub fn launched(name: &str) -> Value;
     pub fn instance(instance_id: &str) -> InstanceState;
@@ -180,14 +174,6 @@ impl Aws {
     /// hooks give notice.
     pub async fn replace_root_volume(&self, instance_id: &str) -> Result<Vec<Delivered>, BedError> {
         self.move_past_hooks(instance_id, "replace root volume").await
-    }
-
-    pub async fn stop(&self, instance_id: &str) -> Result<Vec<Delivered>, BedError> {
-        self.change_state(instance_id, &[Ec2State::Stopping, Ec2State::Stopped]).await
-    }
-
-    pub async fn start(&self, instance_id: &str) -> Result<Vec<Delivered>, BedError> {
-        self.change_state(instance_id, &[Ec2State::Pending, Ec2State::Running]).await
     }
 
     /// A spot notice of this moment, as the function's rule delivers it.

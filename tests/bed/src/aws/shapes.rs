@@ -13,7 +13,6 @@ pub struct Credentials {
     pub access_key_id: String,
     pub secret_access_key: String,
     pub session_token: String,
-    pub role_arn: String,
 }
 
 impl std::fmt::Debug for Credentials {
@@ -36,7 +35,6 @@ pub(crate) struct AnnouncerStack {
     pub(crate) queue: String,
     pub(crate) undelivered: String,
     pub(crate) batch_size: usize,
-    pub(crate) window_s: f64,
     pub(crate) timeout_s: u64,
     pub(crate) variables: BTreeMap<String, String>,
 }
@@ -111,10 +109,7 @@ pub struct Launched {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ec2State {
-    Pending,
-    Running,
     Stopping,
-    Stopped,
     ShuttingDown,
 }
 

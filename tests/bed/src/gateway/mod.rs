@@ -126,6 +126,3 @@ async fn accept(listener: std::net::TcpListener, gateway_server: Arc<GatewayServ
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -86,19 +86,28 @@ pub enum Which {
 /// A fault, and the requests that it strikes.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Name of the request, such as `create pods/eviction`; absent for any request.
-    pub call: Option<String>,
-    pub which: Which,
-    pub fault: Fault,
+    call: String,
+    which: Which,
+    fault: Fault,
+    /// Count of the call's requests so far.
+    met: usize,
 }
 
 impl Rule {
+    /// A rule for requests of a name such as `create pods/eviction`.
     pub fn new(call: &str, which: Which, fault: Fault) -> Self {
-        Self { call: Some(call.to_owned()), which, fault }
+        Self { call: call.to_owned(), which, fault, met: 0 }
     }
 
-    pub fn any(which: Which, fault: Fault) -> Self {
-        Self { call: None, which, fault }
+    fn meets(&mut self, call: &str) -> bool {
+        if self.call != call {
+            return false;
+        }
+        self.met += 1;
+        match self.which {
+            Which::Nth(number) => self.met == number,
+            Which::All => true,
+        }
     }
 }
 
@@ -108,22 +117,16 @@ pub struct Rules(Arc<Mutex<Book>>);
 
 #[derive(Debug, Default)]
 struct Book {
-    rules: Vec<Kept>,
+    rules: Vec<Rule>,
     calls: Vec<String>,
     struck: usize,
     expired_tokens: Vec<HeaderValue>,
 }
 
-#[derive(Debug)]
-struct Kept {
-    rule: Rule,
-    met: usize,
-}
-
 impl Rules {
     /// The first of several rules for a request strikes.
     pub fn add(&self, rule: Rule) {
-        self.book().rules.push(Kept { rule, met: 0 });
+        self.book().rules.push(rule);
     }
 
     pub fn clear(&self) {
@@ -144,9 +147,9 @@ impl Rules {
     pub(super) fn strike(&self, call: String, token: Option<&HeaderValue>) -> Option<Fault> {
         let mut book = self.book();
         let mut fault = None;
-        for kept in &mut book.rules {
-            if kept.meets(&call) && fault.is_none() {
-                fault = Some(kept.rule.fault.clone());
+        for rule in &mut book.rules {
+            if rule.meets(&call) && fault.is_none() {
+                fault = Some(rule.fault.clone());
             }
         }
         if fault.is_none() && token.is_some_and(|token| book.expired_tokens.contains(token)) {
@@ -161,18 +164,5 @@ impl Rules {
 
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Kept {
-    fn meets(&mut self, call: &str) -> bool {
-        if self.rule.call.as_deref().is_some_and(|wanted| wanted != call) {
-            return false;
-        }
-        self.met += 1;
-        match self.rule.which {
-            Which::Nth(number) => self.met == number,
-            Which::All => true,
-        }
     }
 }

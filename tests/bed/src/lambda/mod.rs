@@ -6,15 +6,13 @@
 //! * `runtime_api`: the HTTP server that the process polls;
 //! * `process`: start, freeze, thaw, kill, and the lines that the process writes;
 //! * `queue`: the asynchronous invocation with its retries;
-//! * `poller`: the event source mapping of an SQS queue;
-//! * `outcome`: results of invocations, and Lambda's texts of errors.
+//! * `outcome`: results of invocations.
 //!
 //! Like Lambda, it starts a process when an invocation finds none idle, keeps the process for the next invocation, and starts
 //! a second one for an invocation that comes while the first is busy.
 
 mod environment;
 mod outcome;
-mod poller;
 mod process;
 mod queue;
 mod runtime_api;
@@ -28,16 +26,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
-use tokio::time::timeout;
 
 use crate::aws::{Credentials, FunctionLimits};
 use crate::error::BedError;
+use crate::layout::{ACCOUNT, REGION};
 use crate::usage::Usage;
 use crate::world::World;
 
 use environment::Environment;
-pub use outcome::{Init, InvocationError, Outcome};
-pub(crate) use poller::Poller;
+pub use outcome::{InvocationError, Outcome};
 use process::LiveProcesses;
 pub use queue::Delivery;
 
@@ -61,8 +58,6 @@ pub struct LambdaOptions {
     pub reserved_concurrency: Option<usize>,
     /// Part of the queue's waits that really passes. 1 is as in Lambda; 0 would lose the order of events that wait.
     pub wait_factor: f64,
-    /// Time from the start of a process to its first poll.
-    pub init_timeout: Duration,
 }
 
 impl Default for LambdaOptions {
@@ -75,7 +70,6 @@ impl Default for LambdaOptions {
             maximum_retry_attempts: None,
             reserved_concurrency: None,
             wait_factor: 0.001,
-            init_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -93,13 +87,13 @@ pub(crate) fn built(variable: &str, name: &str) -> PathBuf {
 
 /// AWS account of a function.
 #[derive(Debug, Clone)]
-pub struct Account {
+struct Account {
     /// `AWS_ENDPOINT_URL` of the function.
-    pub endpoint: String,
-    pub region: String,
-    pub id: String,
+    endpoint: String,
+    region: String,
+    id: String,
     /// Credentials of the function's role.
-    pub credentials: Credentials,
+    credentials: Credentials,
 }
 
 /// A function. Its processes end with the last clone.
@@ -118,21 +112,8 @@ struct Function {
     kill: watch::Sender<()>,
     retries: usize,
     maximum_age: Duration,
-    reserved_concurrency: Option<usize>,
     /// Free executions.
     free: Semaphore,
-    /// Count of attempts without a free execution.
-    refused: watch::Sender<usize>,
-}
-
-/// The text of an event: JSON, or anything else.
-#[derive(Debug, Clone)]
-pub struct Payload(String);
-
-impl<T: Display> From<T> for Payload {
-    fn from(text: T) -> Self {
-        Self(text.to_string())
-    }
 }
 
 impl Lambda {
@@ -152,45 +133,50 @@ impl Lambda {
         Ok(Self::limited(Account { endpoint, region, id, credentials }, options, limits))
     }
 
-    /// A function outside the template. The first invocation starts its process, or [`Lambda::initialize`].
-    pub fn in_account(account: Account, options: LambdaOptions) -> Self {
-        Self::limited(account, options, FunctionLimits::default())
+    /// A function without an AWS side, for [`Lambda::initialize`].
+    pub fn without_aws(options: LambdaOptions) -> Self {
+        let credentials = Credentials {
+            access_key_id: "AKIDEXAMPLE".to_owned(),
+            secret_access_key: "secret".to_owned(),
+            session_token: "token".to_owned(),
+        };
+        let (endpoint, region, id) = ("http://127.0.0.1:9".to_owned(), REGION.to_owned(), ACCOUNT.to_owned());
+        Self::limited(Account { endpoint, region, id, credentials }, options, FunctionLimits::default())
     }
 
     fn limited(account: Account, options: LambdaOptions, limits: FunctionLimits) -> Self {
-        let reserved_concurrency = options.reserved_concurrency.or(limits.reserved_concurrency);
+        let executions = options.reserved_concurrency.or(limits.reserved_concurrency).unwrap_or(ACCOUNT_CONCURRENCY);
         let function = Function {
             idle: Mutex::default(),
             live: LiveProcesses::default(),
             kill: watch::Sender::default(),
             retries: options.maximum_retry_attempts.or(limits.maximum_retry_attempts).unwrap_or(RETRIES),
             maximum_age: limits.maximum_event_age_s.map_or(MAXIMUM_AGE, Duration::from_secs),
-            reserved_concurrency,
-            free: Semaphore::new(reserved_concurrency.unwrap_or(ACCOUNT_CONCURRENCY)),
-            refused: watch::Sender::default(),
+            free: Semaphore::new(executions),
             account,
             options,
         };
         Self { function: Arc::new(function) }
     }
 
-    /// Invokes synchronously, until the process polls for the next event.
-    pub async fn invoke(&self, payload: impl Into<Payload>) -> Outcome {
-        let request_id = random_uuid();
-        let ran = self.attempt(&request_id, &payload.into()).await;
-        ran.unwrap_or_else(|| Outcome::refused(&request_id))
+    /// Invokes with a text, JSON or anything else, until the process polls for the next event.
+    pub async fn invoke(&self, payload: impl Display) -> Outcome {
+        let (request_id, payload) = (random_uuid(), payload.to_string());
+        let ran = self.attempt(&request_id, &payload).await;
+        ran.unwrap_or_else(|| Outcome::refused(request_id))
     }
 
     /// An event through the asynchronous queue, with all its attempts.
-    pub async fn invoke_async(&self, payload: impl Into<Payload>) -> Result<Delivery, BedError> {
-        queue::deliver(self, &payload.into()).await
+    pub async fn invoke_async(&self, payload: impl Display) -> Result<Delivery, BedError> {
+        let payload = payload.to_string();
+        queue::deliver(self, &payload).await
     }
 
-    /// Starts a process and lets it wait for an event, as provisioned concurrency would.
-    pub async fn initialize(&self) -> Result<Init, InvocationError> {
+    /// Starts a process and lets it wait for an event, as provisioned concurrency would. Returns the time to its first poll.
+    pub async fn initialize(&self) -> Result<Duration, InvocationError> {
         let started = Environment::start(&self.function, &random_uuid()).await;
         let mut environment = started.map_err(|failed| failed.result.expect_err("a failed start is an error"))?;
-        let init = environment.init();
+        let init = environment.init;
         environment.freeze();
         self.idle().push(environment);
         Ok(init)
@@ -204,13 +190,6 @@ impl Lambda {
     /// Kills the processes that serve an invocation. Their invocations fail as Lambda words it; the queue's are retried.
     pub fn kill(&self) {
         self.function.kill.send_replace(());
-    }
-
-    /// Waits until so many attempts have found no free execution. Panics after a minute.
-    pub async fn until_refused(&self, times: usize) {
-        let mut refused = self.function.refused.subscribe();
-        let refused = timeout(Duration::from_mins(1), refused.wait_for(|refused| *refused >= times));
-        refused.await.expect("attempts find no free execution").expect("the function has the other end");
     }
 
     /// Key by which the AWS side knows the function's calls and faults.
@@ -234,12 +213,9 @@ impl Lambda {
     }
 
     /// Attempts an event in an idle environment, or after a cold start. `None`: no execution was free.
-    async fn attempt(&self, request_id: &str, payload: &Payload) -> Option<Outcome> {
+    async fn attempt(&self, request_id: &str, payload: &str) -> Option<Outcome> {
         let function = &*self.function;
-        let Ok(_execution) = function.free.try_acquire() else {
-            function.refused.send_modify(|times| *times += 1);
-            return None;
-        };
+        let _execution = function.free.try_acquire().ok()?;
         let mut environment = match self.take_idle() {
             Some(environment) => environment,
             None => match Environment::start(function, request_id).await {
@@ -247,7 +223,7 @@ impl Lambda {
                 Err(failed) => return Some(*failed),
             },
         };
-        let outcome = environment.invoke(function, request_id, payload.0.clone()).await;
+        let outcome = environment.invoke(function, request_id, payload.to_owned()).await;
         if environment.is_alive() {
             environment.freeze();
             self.idle().push(environment);

@@ -4,19 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read as _};
-use std::os::fd::OwnedFd;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use jiff::Timestamp;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use tokio::net::unix::pipe;
+use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
-use tokio::task::JoinHandle;
 
 use crate::leash::Leash;
 
@@ -39,10 +36,11 @@ pub(super) struct FunctionProcess {
     child: Child,
     id: u32,
     frozen: bool,
-    output: Output,
+    /// Unread part of both output streams.
+    output: File,
     leash: Leash,
     live: LiveProcesses,
-    pub(super) started: (Timestamp, Instant),
+    pub(super) started: Instant,
 }
 
 impl FunctionProcess {
@@ -50,8 +48,9 @@ impl FunctionProcess {
     pub(super) fn start(binary: &Path, variables: BTreeMap<String, String>, live: LiveProcesses) -> io::Result<Self> {
         // Before the process: the start of a shell would count as the function's own.
         let leash = Leash::start()?;
-        // Both streams in one pipe, so that their lines stay in order.
-        let (reader, writer) = io::pipe()?;
+        // Both streams in one file without a name, so that their lines stay in order.
+        let file = NamedTempFile::new()?;
+        let (output, writer) = (file.reopen()?, file.into_file());
         let mut command = Command::new(binary);
         command
             .env_clear()
@@ -62,8 +61,7 @@ impl FunctionProcess {
             .stderr(writer)
             .process_group(0)
             .kill_on_drop(true);
-        let output = Output::read(reader)?;
-        let started = (Timestamp::now(), Instant::now());
+        let started = Instant::now();
         let child = command.spawn()?;
         let id = child.id().expect("the child has not been waited for");
         leash.watch(id);
@@ -100,8 +98,10 @@ impl FunctionProcess {
     }
 
     /// Lines written since the last call.
-    pub(super) fn take_lines(&self) -> Vec<String> {
-        self.output.take_lines()
+    pub(super) fn take_lines(&mut self) -> Vec<String> {
+        let mut bytes = Vec::new();
+        self.output.read_to_end(&mut bytes).expect("a file of this program is readable");
+        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
     }
 
     /// Signals the whole group: children of the process freeze and die with it.
@@ -120,60 +120,5 @@ impl Drop for FunctionProcess {
         self.signal(Signal::SIGKILL);
         self.leash.release();
         self.live.lock().retain(|other| *other != self.id);
-    }
-}
-
-/// Lines of a process.
-#[derive(Debug)]
-struct Output {
-    unread: Arc<Mutex<Unread>>,
-    reader: JoinHandle<()>,
-}
-
-/// Bytes that were written and not taken: some here, the rest in the pipe.
-#[derive(Debug)]
-struct Unread {
-    bytes: Vec<u8>,
-    pipe: File,
-}
-
-impl Output {
-    fn read(end: io::PipeReader) -> io::Result<Self> {
-        // Two handles on the pipe: one waits for bytes, the other reads at once.
-        let pipe = File::from(OwnedFd::from(end.try_clone()?));
-        let arrivals = pipe::Receiver::from_owned_fd(end.into())?;
-        let unread = Arc::new(Mutex::new(Unread { bytes: Vec::new(), pipe }));
-        let reader = tokio::spawn(keep_empty(arrivals, Arc::clone(&unread)));
-        Ok(Self { unread, reader })
-    }
-
-    /// All lines that were written before this call.
-    fn take_lines(&self) -> Vec<String> {
-        let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-        let Unread { bytes, pipe } = &mut *unread;
-        // Ends with an error when the pipe is empty; `bytes` has what was read until then.
-        let _ = pipe.read_to_end(bytes);
-        String::from_utf8_lossy(&std::mem::take(bytes)).lines().map(str::to_owned).collect()
-    }
-}
-
-/// Keeps the pipe empty: a full one would stop the process.
-async fn keep_empty(arrivals: pipe::Receiver, unread: Arc<Mutex<Unread>>) {
-    let mut chunk = vec![0; 64 * 1024];
-    while arrivals.readable().await.is_ok() {
-        // Locked before the read, so that the order holds.
-        let mut unread = unread.lock().unwrap_or_else(PoisonError::into_inner);
-        match arrivals.try_read(&mut chunk) {
-            Ok(0) => return,
-            Ok(length) => unread.bytes.extend_from_slice(&chunk[..length]),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(_) => return,
-        }
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        self.reader.abort();
     }
 }

@@ -6,12 +6,11 @@
 
 use std::time::Duration;
 
-use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::outcome::Outcome;
-use super::{Lambda, Payload, random_uuid};
+use super::{Lambda, random_uuid};
 use crate::aws::Aws;
 use crate::error::BedError;
 
@@ -25,21 +24,17 @@ pub struct Delivery {
     pub failed: Vec<Outcome>,
     /// The last attempt; Lambda's refusal if there was none.
     pub last: Outcome,
-    /// Waits between the attempts, those for a free execution among them.
-    pub waits: Vec<Duration>,
-    /// Record in the failure queue, if the event was given up.
-    pub failure_record: Option<Value>,
 }
 
-pub(super) async fn deliver(lambda: &Lambda, payload: &Payload) -> Result<Delivery, BedError> {
+pub(super) async fn deliver(lambda: &Lambda, payload: &str) -> Result<Delivery, BedError> {
     let function = &lambda.function;
     // All attempts at an event have one request id.
     let request_id = random_uuid();
-    let (queued, mut skipped, mut waits) = (Instant::now(), Duration::ZERO, Vec::new());
+    let (queued, mut skipped) = (Instant::now(), Duration::ZERO);
     let (mut failed, mut throttled) = (Vec::new(), 0);
     let condition = loop {
         let wait = match lambda.attempt(&request_id, payload).await {
-            Some(last) if last.result.is_ok() => return Ok(Delivery { failed, last, waits, failure_record: None }),
+            Some(last) if last.result.is_ok() => return Ok(Delivery { failed, last }),
             Some(outcome) => {
                 throttled = 0;
                 failed.push(outcome);
@@ -48,7 +43,6 @@ pub(super) async fn deliver(lambda: &Lambda, payload: &Payload) -> Result<Delive
                 }
                 Duration::from_mins(if failed.len() == 1 { 1 } else { 2 })
             }
-            None if function.reserved_concurrency == Some(0) => break "ZeroReservedConcurrency",
             None => {
                 throttled += 1;
                 let doubled = 1_u64.checked_shl(throttled - 1).unwrap_or(u64::MAX);
@@ -63,35 +57,13 @@ pub(super) async fn deliver(lambda: &Lambda, payload: &Payload) -> Result<Delive
         let really = wait.mul_f64(function.options.wait_factor * chance);
         sleep(really).await;
         skipped += wait.saturating_sub(really);
-        waits.push(wait);
     };
-    let attempts = failed.len();
-    let last = failed.pop().unwrap_or_else(|| Outcome::refused(&request_id));
-    let record = record(&function.arn(), condition, attempts, payload, &last);
-    Aws::new(&function.account.endpoint).put_failure(&record.to_string()).await?;
-    Ok(Delivery { failed, last, waits, failure_record: Some(record) })
-}
-
-/// The record that Lambda sends to an on-failure destination. Without an attempt there is no response.
-fn record(function_arn: &str, condition: &str, attempts: usize, payload: &Payload, last: &Outcome) -> Value {
     // Lambda refuses an event that is not JSON. Here such a text reaches the function, and is kept.
-    let event = serde_json::from_str(&payload.0).unwrap_or_else(|_| json!(payload.0));
-    let now = Timestamp::now().round(Unit::Millisecond).unwrap_or_default();
-    let mut record = json!({
-        "version": "1.0",
-        "timestamp": format!("{now:.3}"),
-        "requestContext": {
-            "requestId": last.request_id,
-            "functionArn": format!("{function_arn}:$LATEST"),
-            "condition": condition,
-            "approximateInvokeCount": attempts,
-        },
-        "requestPayload": event,
-    });
-    if let (1.., Err(error)) = (attempts, &last.result) {
-        record["responseContext"] =
-            json!({"statusCode": 200, "executedVersion": "$LATEST", "functionError": "Unhandled"});
-        record["responsePayload"] = error.payload.clone();
-    }
-    record
+    let event: Value = serde_json::from_str(payload).unwrap_or_else(|_| json!(payload));
+    let attempts = failed.len();
+    let context = json!({"requestId": request_id, "condition": condition, "approximateInvokeCount": attempts});
+    let last = failed.pop().unwrap_or_else(|| Outcome::refused(request_id));
+    let record = json!({"version": "1.0", "requestContext": context, "requestPayload": event});
+    Aws::new(&function.account.endpoint).put_failure(&record.to_string()).await?;
+    Ok(Delivery { failed, last })
 }

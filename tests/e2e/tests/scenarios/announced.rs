@@ -1,18 +1,17 @@
-//! Events on the bus: the begin of a drain, after the answers to its first evictions, and its receipt, last of all. Neither
-//! delays the drain.
+//! Events of a drain: on the bus, and in Kubernetes as `kubectl describe` shows them.
 //!
-//! Reason: whole way, connection.
+//! Reason: whole way, API semantics.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
 use serde_json::{Value, json};
-use spillway_bed::audit::Request;
 use spillway_bed::aws::Hook;
-use spillway_bed::pods::{self, PodShape};
-use spillway_e2e::{Stage, assert_drained, receipt};
-
-const BEGUN: &str = "Spillway Drain Begun";
-const RECEIPT: &str = "Spillway Receipt";
+use spillway_bed::pods::PodShape;
+use spillway_e2e::{Stage, answer, receipt};
 
 #[tokio::test]
 async fn receipt_is_published_last_with_the_nodes_labels() {
@@ -21,7 +20,7 @@ async fn receipt_is_published_last_with_the_nodes_labels() {
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
-    let [mut published]: [Value; 1] = stage.published(RECEIPT).await.try_into().expect("one receipt");
+    let [mut published]: [Value; 1] = stage.published("Spillway Receipt").await.try_into().expect("one receipt");
     let labels = published.as_object_mut().and_then(|receipt| receipt.remove("node_labels")).expect("labels");
     assert_eq!(labels["stage"], stage.name);
     assert_eq!(published, receipt(&outcome));
@@ -35,44 +34,55 @@ async fn receipt_is_published_last_with_the_nodes_labels() {
     assert!(completed.is_some() && completed < last && last == Some(calls.len() - 1), "{calls:?}");
 }
 
-/// A drain's requests to the API server up to the last eviction, sorted by name, without the Kubernetes events, which follow the
-/// evictions that they are about.
-async fn requests_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) -> (Stage, Vec<String>) {
-    let mut stage = Stage::set(name).await.with_settings(settings).await;
-    stage.deploy_quick("web", 12).await;
-    // Evicted after the others. Critical pods may only live in kube-system.
-    let dns = PodShape::default().exits_after(Duration::from_secs(1)).on_node(&stage.node.name);
-    let (dns, app) = (dns.priority_class("system-cluster-critical"), format!("{name}-dns"));
-    pods::run_deployment(&stage.client(), "kube-system", &app, 1, &dns).await.expect("its pod runs");
+/// Longer than the answer to an eviction: an unanswered eviction has no event.
+const SLOW: Duration = Duration::from_secs(3);
 
-    assert_drained(&stage.drain().await, 13);
+/// Spillway's events by `type reason`. The kubelet and the node controller write others.
+async fn events(api: Api<Event>, selector: &str) -> Vec<(String, Event)> {
+    let listed = api.list(&ListParams::default().fields(selector)).await.expect("a list").items;
+    let ours = listed.into_iter().filter(|event| event.action.as_deref() == Some("Drain"));
+    let name = |event: &Event| format!("{} {}", text(event.type_.as_ref()), text(event.reason.as_ref()));
+    let mut events: Vec<_> = ours.map(|event| (name(&event), event)).collect();
+    events.sort_by(|(one, _), (other, _)| one.cmp(other));
+    events
+}
 
-    let requests = stage.requests();
-    let last = requests.iter().rposition(Request::is_eviction).expect("evictions");
-    let made = requests[..=last].iter().filter(|request| request.resource != "events");
-    let made = made.map(|request| format!("{} {} {}", request.verb, request.resource, request.subresource));
-    let mut made: Vec<String> = made.collect();
-    made.sort();
-    // The API server ends a watch whose reader does not keep up with a burst of changes, and the watch is made again.
-    made.dedup_by(|one, other| one == other && one.starts_with("watch"));
-    (stage, made)
+fn text(field: Option<&String>) -> &str {
+    field.map(String::as_str).unwrap_or_default()
 }
 
 #[tokio::test]
-async fn node_events_add_no_request_before_the_last_eviction() {
-    let settings = ["true", "false"].map(|value| [("SPILLWAY_NODE_EVENTS", value)]);
+async fn kubectl_describe_shows_a_drain_on_the_node_and_on_each_pod() {
+    let stage = Stage::set("described").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "true")]).await;
+    stage.deploy("web", 2, PodShape::default().exits_after(SLOW)).await;
+    stage.deploy("stubborn", 1, PodShape::default().grace(600).exits_after(SLOW)).await;
 
-    let ((mut with, made_with), (mut without, made_without)) = tokio::join!(
-        requests_up_to_the_last_eviction("speed-with", &settings[0]),
-        requests_up_to_the_last_eviction("speed-without", &settings[1])
-    );
+    let outcome = stage.drain().await;
 
-    assert_eq!(made_with, made_without);
-    let evictions = made_without.iter().filter(|made| *made == "create pods eviction").count();
-    assert_eq!((evictions, made_without.len()), (13, 13 + 3), "a claim, a list and a watch beside: {made_without:#?}");
-    let posted = |stage: &mut Stage| stage.requests().iter().filter(|made| made.resource == "events").count();
-    assert!(posted(&mut with) > 0 && posted(&mut without) == 0, "{:#?}", with.request_lines());
-    for stage in [&with, &without] {
-        assert_eq!((stage.published(BEGUN).await.len(), stage.published(RECEIPT).await.len()), (1, 1));
-    }
+    assert_eq!(answer(&outcome)["ending"], "drained", "{outcome:#?}");
+    let node = &stage.node.name;
+    // The selector of `kubectl describe node`.
+    let selector = format!("involvedObject.kind=Node,involvedObject.name={node},involvedObject.uid={node}");
+    let of_node: BTreeMap<_, _> = events(Api::all(stage.client()), &selector).await.into_iter().collect();
+    assert_eq!(of_node.keys().collect::<Vec<_>>(), ["Normal Drained", "Normal Draining"]);
+    let drained = &of_node["Normal Drained"];
+    let note = format!("spot interruption: all 3 pods that had to leave node {node} have gone; 1 clamped");
+    assert_eq!(text(drained.message.as_ref()), note);
+    assert_eq!(text(drained.reporting_component.as_ref()), "spillway");
+    assert_eq!(text(drained.reporting_instance.as_ref()), receipt(&outcome)["request_id"]);
+    let begins = format!("spot interruption: instance {} goes at 2", stage.node.instance_id);
+    assert!(text(of_node["Normal Draining"].message.as_ref()).starts_with(&begins), "{of_node:#?}");
+
+    let of_pods = events(Api::namespaced(stage.client(), &stage.name), "involvedObject.kind=Pod").await;
+    let names: Vec<_> = of_pods.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["Normal Evicted", "Normal Evicted", "Warning EvictedWithLessGrace"]);
+    let clamped = &of_pods[2].1;
+    let note = text(clamped.message.as_ref());
+    assert!(note.starts_with(&format!("drain of node {node} (spot interruption): evicted, with 1")), "{note}");
+    assert!(note.contains(" s of its grace period of 600 s; gone after "), "{note}");
+    let receipt = receipt(&outcome);
+    let mut pods = receipt["pods"].as_array().expect("pods").iter();
+    let record = pods.find(|pod| pod["fate"] == "clamped").expect("a clamped pod");
+    assert_eq!(text(clamped.involved_object.uid.as_ref()), record["uid"], "the key of kubectl describe");
+    assert!(!outcome.logs.iter().any(|line| line.contains("Kubernetes events were not written")), "{outcome:#?}");
 }

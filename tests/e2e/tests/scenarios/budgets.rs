@@ -53,26 +53,6 @@ async fn budgeted_pods_leave_as_fast_as_replacements_are_ready() {
     assert!(budgets.starts_with(&["list", "watch"]) && budgets.len() <= 4, "{budgets:?}");
 }
 
-/// The edited budget selects none of the pods, and still allows 0 disruptions.
-#[tokio::test]
-async fn budget_edited_to_select_other_pods_lets_pods_leave() {
-    const PODS: usize = 8;
-    let stage = Stage::set("edited-budget").await;
-    stage.deploy("web", 8, PodShape::default()).await;
-    stage.budget("web", 0, PODS).await;
-
-    let drain = stage.start_drain().await;
-    let refused = |requests: &[Request]| {
-        let refused = requests.iter().filter(|r| r.code == Some(429)).count();
-        refused >= PODS && requests.iter().any(is_watch_of_budgets)
-    };
-    stage.until_requests("refused evictions", refused).await;
-    let others = Patch::Merge(json!({"spec": {"selector": {"matchLabels": {"app": "elsewhere"}}}}));
-    stage.budgets().patch("web", &PatchParams::default(), &others).await.expect("the budget changes");
-
-    assert_drained(&drain.await.expect("no panic"), PODS);
-}
-
 #[tokio::test]
 async fn broken_watch_of_the_budgets_begins_again() {
     let stage = Stage::set("broken-watch").await.with_own_stack().await;

@@ -5,7 +5,7 @@
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use spillway_bed::audit::Request;
-use spillway_bed::aws::Hook;
+
 use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{Stage, answer, fates};
 
@@ -65,28 +65,5 @@ async fn dry_run_reports_pods_and_changes_nothing() {
     assert_eq!(of("/free")["answers"], json!({"would-leave": 1}));
     let annotated = of("/do-not-disrupt");
     assert_eq!((&annotated["answers"], &annotated["evictions"]), (&Value::Null, &json!(0)), "no eviction is tried");
-    assert_unchanged(&mut stage, &before).await;
-}
-
-/// NTH's dry run completes the hook and sends its heartbeats (F8).
-#[tokio::test]
-async fn dry_run_leaves_the_hook_without_a_heartbeat() {
-    let mut stage = Stage::set_in_group("dry-hook", Hook::terminate("spillway")).await.with_settings(&DRY).await;
-    stage.deploy("web", 2, PodShape::default()).await;
-    let event = stage.terminate().await;
-    let before = state(&stage).await;
-
-    let outcome = stage.lambda.invoke(event).await;
-
-    let answer = answer(&outcome);
-    let reason = format!(
-        "dry run: would have drained node {}: 2 pods would leave, 0 would be blocked; its lifecycle hook spillway of group \
-         dry-hook is left to its own timeout",
-        stage.node.name
-    );
-    assert_eq!((&answer["reason"], &answer["hook"]["state"]), (&json!(reason), &json!("left")));
-    let instance = stage.instance().await;
-    assert_eq!(instance.lifecycle_state.as_deref(), Some("Terminating:Wait"));
-    assert_eq!((instance.actions[0].heartbeats, &instance.actions[0].result), (0, &None));
     assert_unchanged(&mut stage, &before).await;
 }

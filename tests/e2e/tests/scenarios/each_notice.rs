@@ -36,7 +36,7 @@ async fn rebalance_recommendation_drains_if_the_setting_names_it() {
     let drain_on = "spot,capacity,maintenance,state-change,terminate,rebalance";
     let stage = with_pods(Stage::set("rebalance").await.with_settings(&[("SPILLWAY_DRAIN_ON", drain_on)]).await).await;
     let event = stage.delivered(&notice("rebalance-recommendation", &stage.node.instance_id)).await;
-    assert_drained_by(&stage.deliver(event).await, "rebalance recommendation");
+    assert_drained_by(&stage.lambda.invoke(event).await, "rebalance recommendation");
 }
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn each_event_of_interrupted_capacity_drains() {
         if let Some(seconds) = goes_in {
             event["detail"]["instance-termination-time"] = json!(in_seconds(in_s(seconds)));
         }
-        let outcome = stage.deliver(stage.delivered(&event).await).await;
+        let outcome = stage.lambda.invoke(stage.delivered(&event).await).await;
         let answer = answer(&outcome);
         let kind = "capacity reservation interruption";
         assert_eq!((&answer["ending"], &answer["notice"]["kind"]), (&json!("drained"), &json!(kind)), "{outcome:#?}");
@@ -78,7 +78,7 @@ async fn each_instance_of_an_expiring_capacity_block_is_drained() {
 
     let mut drained = Vec::new();
     for event in each_of_several(&stage, &event).await {
-        let outcome = stage.deliver(event).await;
+        let outcome = stage.lambda.invoke(event).await;
         let answer = answer(&outcome);
         assert_eq!(answer["notice"]["kind"], "capacity block expiry");
         assert_eq!(answer["ending"], "drained", "{outcome:#?}");
@@ -136,7 +136,7 @@ async fn stopped_or_terminated_instance_is_drained_at_once() {
     ] {
         let stage = with_pods(Stage::set(name).await).await;
         let delivered = stage.aws().change_state(&stage.node.instance_id, &[state]).await;
-        let outcome = stage.deliver(the_one(delivered.expect("EC2 changes the state"))).await;
+        let outcome = stage.lambda.invoke(the_one(delivered.expect("EC2 changes the state"))).await;
         let receipt = receipt(&outcome);
         assert_eq!(receipt["notice"]["kind"], kind);
         // The kubelet may not live to report the end of its pods.
@@ -155,7 +155,7 @@ async fn group_that_keeps_the_instance_waits_for_its_drain() {
             "warm-pool" => aws.return_to_warm_pool(instance).await,
             _ => aws.replace_root_volume(instance).await,
         };
-        let outcome = stage.deliver(the_one(delivered.expect("Auto Scaling gives notice"))).await;
+        let outcome = stage.lambda.invoke(the_one(delivered.expect("Auto Scaling gives notice"))).await;
         assert_drained_by(&outcome, kind);
         let action = stage.action().await;
         assert_eq!(action.result.as_deref(), Some("CONTINUE"), "{action:?}");

@@ -1,13 +1,9 @@
-//! Edges of a drain: refused cordons, an unreachable webhook, a deleted node.
+//! Refused cordons: by a policy, and by an unreachable webhook.
 //!
-//! Reason: admission, API semantics.
+//! Reason: admission.
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
-use kube::api::DeleteParams;
-use spillway_bed::aws::Hook;
 use spillway_bed::pods::PodShape;
 use spillway_e2e::{Stage, ended, fates, notice, receipt};
 
@@ -52,23 +48,4 @@ async fn unreachable_webhook_keeps_no_pod_and_delays_the_cordon() {
     assert!(warning.is_some_and(|line| line.contains("failed calling webhook")), "{outcome:#?}");
     assert!(stage.is_cordoned().await);
     assert!(receipt["not_cordoned"].is_null() && receipt["steps"].to_string().contains("claimed"), "{receipt:#}");
-}
-
-/// The garbage collector deletes the pods by force a minute later, while their containers still have the rest of their grace.
-#[tokio::test]
-async fn pods_of_a_deleted_node_are_unconfirmed() {
-    let stage = Stage::set_in_group("deleted-node", Hook::terminate("spillway")).await;
-    // Longer than the garbage collector's interval of 20 s and its quarantine of 40 s.
-    stage.deploy("web", 1, PodShape::default().grace(90).exits_after(Duration::from_secs(300))).await;
-    let notice = stage.terminate().await;
-
-    let (outcome, ()) = tokio::join!(stage.lambda.invoke(notice), async {
-        stage.until_evicted(1).await;
-        let nodes = Api::<Node>::all(stage.client());
-        nodes.delete(&stage.node.name, &DeleteParams::default()).await.expect("the node existed");
-    });
-
-    let receipt = receipt(&outcome);
-    assert_eq!((&*ended(&outcome).0, fates(&receipt)), ("drained", [("unconfirmed".to_owned(), 1)].into()));
-    assert_eq!(receipt["hook"]["state"], "completed", "{receipt:#}");
 }

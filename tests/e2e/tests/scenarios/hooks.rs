@@ -1,53 +1,24 @@
 //! Lifecycle hooks: held while the node drains, completed when the node is empty, reported if left.
 //!
-//! Reason: whole way, process.
+//! Reason: whole way, API semantics.
 
 use serde_json::json;
 use spillway_bed::aws::Hook;
-use spillway_bed::{NodeOptions, nodes};
-use spillway_e2e::{Stage, answer, assert_drained, ended, function, world};
+use spillway_bed::pods::{self, PodShape};
+use spillway_bed::{NodeOptions, nodes, volumes};
+use spillway_e2e::{Stage, answer, assert_drained, ended, world};
 
 #[tokio::test]
 async fn terminate_notice_drains_the_node_and_completes_the_hook() {
     let stage = Stage::set_in_group("terminate", Hook::terminate("spillway")).await;
     stage.deploy_quick("web", 3).await;
 
-    let outcome = stage.deliver(stage.terminate().await).await;
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
     assert_drained(&outcome, 3);
     let action = stage.action().await;
     assert_eq!((action.result.as_deref(), action.ended_by.as_deref()), (Some("CONTINUE"), Some("call")));
     nodes::until_gone(&stage.client(), &stage.node.name).await.expect("the cloud deletes the node");
-}
-
-#[tokio::test]
-async fn hook_completed_by_another_function_is_no_failure() {
-    let stage = Stage::set_in_group("over-by-call", Hook::terminate("spillway")).await;
-    let event = stage.terminate().await;
-    let another = function(stage.world, "over-by-call-other", &[]).await;
-    assert_eq!(answer(&another.invoke(&event).await)["hook"]["state"], "completed");
-    nodes::until_gone(&stage.client(), &stage.node.name).await.expect("the cloud deletes the node");
-
-    let outcome = stage.deliver(event).await;
-
-    let answer = answer(&outcome);
-    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("ignored"), &json!("already-over")));
-}
-
-#[tokio::test]
-async fn denied_completion_leaves_the_hook_and_keeps_the_event() {
-    let stage = Stage::set_in_group("denied-hook", Hook::terminate("spillway")).await;
-    stage.refuse_call("autoscaling", "CompleteLifecycleAction", 403, "AccessDenied", "not authorized").await;
-    let event = stage.terminate().await;
-
-    let delivery = stage.lambda.invoke_async(&event).await.expect("the queue works");
-
-    let error = delivery.last.result.as_ref().expect_err("a failure");
-    assert_eq!(error.error_type, "AwsDenied");
-    assert!(error.message.contains("the function's role lacks autoscaling:CompleteLifecycleAction"), "{error}");
-    let reason = ended(&delivery.last).1;
-    assert!(reason.contains("lifecycle hook spillway of group denied-hook is left to its own timeout"), "{reason}");
-    assert_eq!(delivery.failure_record.expect("a record")["requestPayload"], event);
 }
 
 #[tokio::test]
@@ -71,4 +42,36 @@ async fn hook_that_the_setting_does_not_name_is_ignored() {
     assert_eq!(instance.lifecycle_state.as_deref(), Some("Terminating:Wait"), "the other hook holds the instance");
     let results = instance.actions.iter().map(|action| (action.hook.as_str(), action.result.as_deref()));
     assert_eq!(results.collect::<Vec<_>>(), [("spillway", Some("CONTINUE")), ("traces", None)]);
+}
+
+async fn completions(stage: &Stage) -> usize {
+    stage.aws_calls().await.iter().filter(|call| call.ends_with("CompleteLifecycleAction")).count()
+}
+
+#[tokio::test]
+async fn hook_is_completed_after_the_volume_is_detached() {
+    let mut stage = Stage::set_in_group("detached", Hook::terminate("spillway")).await;
+    let client = stage.client();
+    let volume = volumes::attach(&client, (&stage.name, "data"), &stage.node.name).await.expect("a volume");
+    // Bound: the scheduler would wait for the claim.
+    let claimed = json!({"spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}});
+    let shape = PodShape::default().bound_to(&stage.node.name).with(claimed);
+    pods::create(&client, &pods::bare_pod(&stage.name, "db-0", &shape)).await.expect("a pod");
+    pods::until_running_of(&client, &stage.name, "db-0", 1).await.expect("the pod runs");
+
+    let drain = stage.start(stage.terminate().await);
+    stage.until_requests("a wait", |made| made.iter().any(|made| made.resource == "volumeattachments")).await;
+    assert_eq!(completions(&stage).await, 0);
+    volumes::detach(&client, &volume).await.expect("the volume was attached");
+
+    let outcome = drain.await.expect("no panic");
+    let answer = answer(&outcome);
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"drained".into(), &"completed".into()), "{answer:#}");
+    let waited = &answer["after_drain"];
+    assert!(waited["volumes_ms"].is_u64() && waited["volumes_attached"].is_null(), "{answer:#}");
+    assert_eq!(completions(&stage).await, 1);
+    let of_volumes = stage.requests().into_iter().filter(|made| made.resource.contains("volume"));
+    let of_volumes: Vec<String> = of_volumes.map(|made| format!("{} {}", made.verb, made.resource)).collect();
+    assert_eq!(of_volumes[..2], ["get volumeattachments", "get persistentvolumes"]);
+    assert!(of_volumes[2..].iter().all(|made| made == "get volumeattachments"), "{of_volumes:?}");
 }

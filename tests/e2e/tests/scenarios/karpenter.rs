@@ -4,10 +4,8 @@
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use spillway_bed::NodeOptions;
-use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::karpenter::{NodeClaim, TERMINATION_TIMESTAMP, create_claim, node_claims};
 use spillway_e2e::{SPOT, Stage, answer, world};
 
@@ -54,26 +52,4 @@ async fn nodeclaim_gets_the_deadline_and_is_deleted() {
     let claim = now(&stage, &claim).await;
     assert_eq!((claim.metadata.deletion_timestamp.is_some(), deadline_of(&claim)), (true, Some(until)));
     assert_eq!(stage.request_lines(), expected);
-}
-
-#[tokio::test]
-async fn earlier_deadline_of_another_writer_stays() {
-    let (mut stage, claim) = set("karpenter-between").await;
-    let (gateway, held) = (stage.through_gateway().await, Held::default());
-    gateway.rules().add(Rule::new("patch nodeclaims", Which::Nth(1), Fault::Hold(Side::Before, held.clone())));
-    let event = stage.interrupt().await;
-    let earlier = deadline(&event) - std::time::Duration::from_secs(30);
-
-    let (outcome, ()) = tokio::join!(stage.lambda.invoke(&event), async {
-        held.reached().await;
-        let patch = Patch::Merge(json!({"metadata": {"annotations": {TERMINATION_TIMESTAMP: earlier.to_string()}}}));
-        let claims = node_claims(&stage.client());
-        claims.patch(&claim.name_any(), &PatchParams::default(), &patch).await.expect("the claim exists");
-        held.release();
-    });
-
-    assert_eq!(answer(&outcome)["ending"], "done", "{outcome:#?}");
-    assert_eq!(deadline_of(&now(&stage, &claim).await), Some(earlier));
-    let writes = stage.request_lines().into_iter().filter(|line| line.starts_with("patch")).collect::<Vec<_>>();
-    assert_eq!(writes, [format!("patch nodeclaims {} → 409", claim.name_any())]);
 }

@@ -1,42 +1,12 @@
-//! Scheduled maintenance: the notice waits for its lead in a schedule, moves with its updates, and is found without a notice.
+//! Scheduled maintenance: found without a notice, scheduled and moved; the node is given back after its reboot.
 //!
 //! Reason: whole way.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Unit};
 use serde_json::json;
-use spillway_bed::NodeOptions;
+use spillway_bed::{NodeOptions, nodes};
 use spillway_e2e::maintenance::{Maintenance, in_s};
-use spillway_e2e::{Stage, ended, receipt, sample};
-
-/// Time for a drain of quick pods, and two seconds of margin.
-const LEAD_S: i64 = 60;
-
-#[tokio::test]
-async fn maintenance_is_drained_its_lead_before_its_start() {
-    let stage = Stage::set_with("waits", NodeOptions::default()).await;
-    let stage = stage.with_settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", &LEAD_S.to_string())]).await;
-    stage.deploy_quick("quick", 2).await;
-    let id = &stage.node.instance_id;
-    let maintenance = Maintenance::of(id, in_s(LEAD_S + 600));
-    let begins = maintenance.starts - SignedDuration::from_secs(LEAD_S);
-
-    let announced = stage.notify(&maintenance.notice("announced")).await;
-
-    let reason = format!("maintenance of {id} begins at {}; its drain is scheduled for {begins}", maintenance.starts);
-    assert_eq!(ended(&announced), ("continued".to_owned(), reason));
-    assert!(!stage.is_cordoned().await);
-    let failures = stage.schedules().await[0].dead_letters.clone();
-    assert!(failures.as_ref().is_some_and(|queue| queue.contains(":spillway-Failures-")), "{failures:?}");
-
-    // A wait of less than two minutes is slept.
-    let sooner = maintenance.moved_to(in_s(LEAD_S + 25));
-    let drained = stage.notify(&sooner.notice("sooner")).await;
-
-    assert_eq!(ended(&drained).0, "drained", "{drained:#?}");
-    let notice = &receipt(&drained)["notice"];
-    assert_eq!((&notice["event_id"], &notice["deadline"]), (&json!("sooner"), &json!(sooner.starts)));
-    assert!(stage.is_cordoned().await);
-}
+use spillway_e2e::{Stage, ended, sample, until};
 
 /// Maintenance in EC2's status is scheduled once; the notice of AWS Health replaces the schedule; cancelled or moved maintenance is
 /// not drained.
@@ -85,4 +55,35 @@ async fn maintenance_without_a_notice_is_found_and_scheduled() {
     let left: Vec<String> = stage.schedules().await.into_iter().map(|schedule| schedule.name).collect();
     assert!(left.contains(&format!("{id}.{}", received.id)), "{left:?}");
     assert_eq!(left.len(), 2, "the schedule of the found hour is replaced, that of the next day stays: {left:?}");
+}
+
+#[tokio::test]
+async fn rebooted_node_is_given_back_and_not_before() {
+    let stage = Stage::set_with("rebooted", NodeOptions::default()).await;
+    let stage = stage.with_settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "3600")]).await;
+    let node = &stage.node.name;
+    // The first check is at the start, and the next one ten minutes later.
+    let starts = in_s(60);
+    let notice = Maintenance::of(&stage.node.instance_id, starts).notice("reboot");
+    assert_eq!(ended(&stage.notify(&notice).await).0, "drained");
+
+    let first = stage.lambda.invoke(stage.fired().await).await;
+
+    let (ending, reason) = ended(&first);
+    assert_eq!(ending, "continued", "{reason}");
+    let waits = format!("node {node} is not given back yet: it has not rebooted; the next check is at");
+    assert!(reason.starts_with(&waits), "{reason}");
+    assert!(stage.is_cordoned().await);
+    let next = stage.schedules().await.remove(0);
+    assert!((next.at - starts).total(Unit::Second).expect("seconds") >= 600.0, "ten minutes later: {next:?}");
+
+    let boot_id = async || stage.node_now().await.status.and_then(|status| status.node_info).map(|info| info.boot_id);
+    let before = boot_id().await;
+    stage.aws().reboot(&stage.node.instance_id).await.expect("EC2 reboots");
+    until("another boot id", async || boot_id().await != before).await;
+    nodes::until_ready(&stage.client(), node).await.expect("the node boots");
+    let second = stage.lambda.invoke(next.input).await;
+
+    assert_eq!(ended(&second), ("done".to_owned(), format!("node {node} is given back to use: it has rebooted")));
+    assert!(stage.is_untouched().await);
 }

@@ -1,4 +1,4 @@
-//! Messages about drains: one at the begin, one at the end, one for a storm. None delays the drain.
+//! Messages about drains: one at the begin, one at the end. None delays the drain.
 //!
 //! Reason: whole way, process.
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::webhook::{Answer, Post, SECRET_PATH};
 use spillway_bed::{Announcer, Webhook};
-use spillway_e2e::announcing::{announcer_as_deployed, announcer_of, assert_secret, drained, put_document};
+use spillway_e2e::announcing::{announcer_of, assert_secret, put_document};
 use spillway_e2e::{Stage, ended};
 
 /// A stage with a pod that outlasts the drain, and an announcer with a webhook for Slack.
@@ -20,7 +20,7 @@ async fn set(name: &str) -> (Stage, Webhook, Announcer) {
     stage.deploy("web", 1, PodShape::default().grace(600).exits_after(Duration::from_hours(1))).await;
     let webhook = Webhook::start().await.expect("a webhook");
     let document = put_document(name, &json!({"url": webhook.url(), "format": "slack"})).await;
-    let announcer = announcer_of(&stage, &[("Webhook", &document)]).await;
+    let announcer = announcer_of(name, &stage.lambda, &[("Webhook", &document)]).await;
     (stage, webhook, announcer)
 }
 
@@ -54,35 +54,6 @@ async fn spot_drain_posts_one_message_at_its_begin_and_one_at_its_end() {
     assert_ne!(messages[0]["text"], messages[1]["text"]);
     assert_eq!(webhook.posts()[0].headers["content-type"], "application/json");
     assert_secret(&[SECRET_PATH], &[outcomes, vec![outcome]].concat());
-}
-
-#[tokio::test]
-async fn storm_of_a_hundred_nodes_is_one_message_by_zone() {
-    let webhook = Webhook::start().await.expect("a webhook");
-    let document = put_document("storm-of-100", &json!({"url": webhook.url(), "format": "slack"})).await;
-    let announcer = announcer_as_deployed("storm-of-100", &[("Webhook", &document)]).await;
-
-    let receipts = (0..100).map(|n| {
-        let mut receipt = drained(n);
-        receipt["detail"]["zone"] = json!(if n < 40 { "us-east-1a" } else { "us-east-1b" });
-        if n == 0 {
-            receipt["detail"]["ending"] = json!("failed");
-        }
-        receipt
-    });
-    announcer.send(&receipts.collect::<Vec<Value>>()).await.expect("the queue takes them");
-
-    let outcomes = announcer.until_invoked(1).await.expect("the window ends");
-    assert!(outcomes[0].result.is_ok(), "{outcomes:#?}");
-    let [message] = &*webhook.posts() else { panic!("one message: {} came", webhook.posts().len()) };
-    let message = message.json();
-    assert_eq!(message["text"], "100 nodes of prod: 99 drained, 1 failed", "{message:#}");
-    let text = message["blocks"][1]["text"]["text"].as_str().expect("Slack's text");
-    let zones =
-        "*prod, us-east-1a*\n39 drained, 1 failed\n*prod, us-east-1b*\n60 drained\n*ip-10-0-0-0.ec2.internal of prod*";
-    assert!(text.starts_with(zones), "{text}");
-    let blocks = message["blocks"].to_string();
-    assert!(blocks.contains("#logsV2:logs-insights$3F") && blocks.contains("|receipt>"), "{message:#}");
 }
 
 #[tokio::test]

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::time::Duration;
 
 use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Side, Which};
 use spillway_bed::lambda::Outcome;
@@ -167,29 +166,6 @@ async fn silent_eks_keeps_no_pod_of_a_cluster_that_is_back() {
     let eks_given_up = line("cannot renew the description of cluster").unwrap_or(usize::MAX);
     assert!(not_connected < eks_given_up, "the drain waited for EKS: {outcome:#?}");
     assert_in_time(&mut stage, &outcome).await;
-}
-
-#[tokio::test]
-async fn connection_made_before_eks_answers_is_kept() {
-    let (mut stage, gateway) = set("has-not-moved").await;
-
-    let outcome = drain_past(EVICT, &stage, &gateway, async |evictions| {
-        stage.delay_call("eks", "DescribeCluster", Duration::from_secs(3)).await;
-        interrupt_network(&stage, &gateway, || {}).await;
-        // Over a connection that opens before EKS answers.
-        evictions.until_made(2 * PODS).await;
-        let (aws, key) = (stage.aws(), stage.lambda.access_key_id());
-        let described = async || {
-            let calls = aws.calls(Some(key)).await.expect("the journal exists");
-            calls.iter().filter(|call| call.action == "DescribeCluster" && call.status == 200).count() >= 2
-        };
-        until("an answer of EKS", described).await;
-        evictions.lose();
-    })
-    .await;
-
-    assert_in_time(&mut stage, &outcome).await;
-    assert_eq!(gateway.network().connections(), 2, "one before the interruption, and one after: {outcome:#?}");
 }
 
 #[tokio::test]

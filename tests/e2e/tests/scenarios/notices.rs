@@ -27,33 +27,16 @@ async fn second_notice_after_a_freeze_needs_no_call_to_eks() {
 async fn moved_endpoint_has_eks_described_again() {
     let stage = Stage::set("moved-endpoint").await;
     let second = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
-    let before = stage.through_proxy().await;
+    let before = stage.through_gateway().await;
     answer(&stage.drain().await);
-    before.set_mode(Mode::Refuse).await.expect("the old endpoint is closed");
-    let _after = stage.through_proxy().await;
+    before.network().set_mode(Mode::Refuse).await.expect("the old endpoint is closed");
+    let _after = stage.through_gateway().await;
 
     let again = stage.lambda.invoke(spot_notice(&second.instance_id, Timestamp::now())).await;
 
     assert_eq!(answer(&again)["ending"], "drained", "{again:#?}");
     let calls = &stage.aws_calls().await[3..];
     assert_eq!(calls, ["ec2:DescribeInstances", "eks:DescribeCluster", "events:PutEvents"]);
-}
-
-#[tokio::test]
-async fn unreadable_notice_fails_and_is_kept() {
-    let world = world().await;
-    let lambda = function(world, "unreadable", &[]).await;
-    let mut event = sample("spot-interruption");
-    event["id"] = json!("unreadable-1");
-    event["detail"]["instance-id"] = json!("i-not-an-id");
-
-    let delivery = lambda.invoke_async(&event).await.expect("the queue works");
-
-    let error = delivery.last.result.as_ref().expect_err("a failure");
-    assert_eq!(error.error_type, "UnreadableNotice");
-    assert_eq!(error.message, "cannot read the notice: at detail.instance-id: \"i-not-an-id\" is no instance id");
-    let kept = world.aws_side().failures().await.expect("the failure queue");
-    assert!(kept.iter().any(|text| text.contains("unreadable-1") && text.contains("i-not-an-id")), "{kept:?}");
 }
 
 #[tokio::test]

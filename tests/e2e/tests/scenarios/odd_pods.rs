@@ -2,7 +2,6 @@
 //!
 //! Reason: API semantics.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::DaemonSet;
@@ -24,10 +23,6 @@ async fn stage(name: &str) -> Stage {
 }
 
 /// Runs a bare pod on the stage's node.
-async fn odd(stage: &Stage, shape: PodShape) -> Pod {
-    odd_in(stage, &stage.name, shape).await
-}
-
 async fn odd_in(stage: &Stage, namespace: &str, shape: PodShape) -> Pod {
     let client = stage.client();
     let pod = pods::bare_pod(namespace, ODD, &shape.on_node(&stage.node.name));
@@ -38,7 +33,7 @@ async fn odd_in(stage: &Stage, namespace: &str, shape: PodShape) -> Pod {
 
 /// Drains the node for a spot notice, and asserts that the ordinary pods leave; returns the receipt.
 async fn drained(stage: &Stage) -> Value {
-    let outcome = stage.deliver(stage.interrupt().await).await;
+    let outcome = stage.lambda.invoke(stage.interrupt().await).await;
     let receipt = answer(&outcome).clone();
     assert_eq!(receipt["ending"], "drained", "{receipt:#}");
     let is_web = |pod: &&Value| pod["pod"].as_str().is_some_and(|pod| pod.starts_with(&format!("{}/web-", stage.name)));
@@ -107,25 +102,33 @@ async fn pods_of_all_kinds_leave_and_only_the_static_pod_stays() {
         pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()).map(drop).ok_or_else(|| "not yet".to_owned())
     });
     bound.await.expect("the scheduler binds it");
+    let agent = run_daemon_set(&stage).await.name_any();
 
     let receipt = drained(&stage).await;
 
     for name in ["bare", "scratch", "gadget", "failed", "done", "pending"] {
         assert_eq!(record(&receipt, name)["fate"], "clean", "{name}");
     }
-    let stays = record(&receipt, "static");
-    assert_eq!((&stays["fate"], &stays["why"]), (&json!("stayed"), &json!("a static pod of the node")));
-    assert!(evictions(&mut stage, "static").is_empty());
-    assert_eq!(on_node(&stage).await, ["static"]);
+    for (name, why) in [("static", "a static pod of the node"), (agent.as_str(), "a DaemonSet's pod")] {
+        let stays = record(&receipt, name);
+        assert_eq!((&stays["fate"], &stays["why"]), (&json!("stayed"), &json!(why)));
+        assert!(evictions(&mut stage, name).is_empty());
+    }
+    assert_eq!(on_node(&stage).await, [agent.as_str(), "static"]);
+}
+
+/// Runs the DaemonSet `agent` on the stage's node.
+async fn run_daemon_set(stage: &Stage) -> Pod {
+    let agent = pods::daemon_set(&stage.name, "agent", &PodShape::default().on_node(&stage.node.name));
+    pods::create(&stage.client(), &agent).await.expect("a new object");
+    pods::until_running_of(&stage.client(), &stage.name, "agent", 1).await.expect("the pod runs").remove(0)
 }
 
 #[tokio::test]
 async fn pod_orphaned_by_its_daemon_set_leaves() {
     let stage = stage("orphan").await;
     let client = stage.client();
-    let agent = pods::daemon_set(&stage.name, "agent", &PodShape::default().on_node(&stage.node.name));
-    pods::create(&client, &agent).await.expect("a new object");
-    let pod = pods::until_running_of(&client, &stage.name, "agent", 1).await.expect("the pod runs").remove(0);
+    let pod = run_daemon_set(&stage).await;
     let daemon_sets = Api::<DaemonSet>::namespaced(client.clone(), &stage.name);
     daemon_sets.delete("agent", &DeleteParams::orphan()).await.expect("the object existed");
     let orphaned = pods::until_pod(&client, &pod, "to be an orphan", |pod| {
@@ -203,7 +206,7 @@ async fn until_leaving(stage: &Stage, pod: &Pod) {
 async fn stopped_pod_with_a_finalizer_is_not_waited_for() {
     let stage = stage("finalizer").await;
     let kept = json!({"metadata": {"finalizers": ["spillway.test/kept"]}});
-    odd(&stage, PodShape::default().with(kept)).await;
+    odd_in(&stage, &stage.name, PodShape::default().with(kept)).await;
 
     assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
 
@@ -230,24 +233,5 @@ async fn absurd_grace_periods_are_clamped_to_the_window() {
     let fates = graces.map(|(name, _)| (name, record(&receipt, name)["fate"].as_str().unwrap_or_default()));
     assert_eq!(fates, [("zero", "clean"), ("negative", "clean"), ("huge", "clamped"), ("largest", "clamped")]);
     assert_eq!(record(&receipt, "huge")["grace_s"], 1_i64 << 31);
-    assert!(on_node(&stage).await.is_empty());
-}
-
-/// A little below the API server's limit of 256 KiB of annotations, and etcd's of 1.5 MiB.
-#[tokio::test]
-async fn pod_of_the_largest_accepted_size_leaves() {
-    let stage = stage("large").await;
-    let annotations: BTreeMap<String, String> =
-        (0..10_000).map(|number| (format!("example.test/{number:05}"), "12345".to_owned())).collect();
-    let container = json!({
-        "name": "main", "image": "example.test/main",
-        "env": [{"name": "LARGE", "value": "x".repeat(930 * 1024)}],
-    });
-    let large = json!({"metadata": {"annotations": annotations}, "spec": {"containers": [container]}});
-    let pod = odd(&stage, PodShape::default().with(large)).await;
-    let size = serde_json::to_string(&pod).expect("JSON").len();
-    assert!(size > 1_500_000, "{size} bytes");
-
-    assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
     assert!(on_node(&stage).await.is_empty());
 }

@@ -9,7 +9,7 @@ use spillway_bed::aws::Hook;
 use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::kubelet;
 use spillway_bed::pods::{self, PodShape};
-use spillway_e2e::{Stage, answer, assert_drained, receipt};
+use spillway_e2e::{Stage, assert_drained, receipt};
 
 async fn bare(stage: &Stage, name: &str, shape: PodShape) {
     let pod = pods::bare_pod(&stage.name, name, &shape.on_node(&stage.node.name));
@@ -31,23 +31,6 @@ async fn pod_bound_between_the_list_and_the_watch_leaves() {
     held.release();
 
     assert_drained(&drain.await.expect("no panic"), 2);
-}
-
-#[tokio::test]
-async fn pods_of_a_silent_kubelet_are_not_waited_for() {
-    let mut stage = Stage::set("silent").await;
-    bare(&stage, "lost", PodShape::default().grace(1)).await;
-    kubelet::silence(&stage.client(), &stage.node.name).await.expect("the kubelet is silent");
-
-    let outcome = stage.drain().await;
-
-    let answer = answer(&outcome);
-    assert_eq!(answer["ending"], "drained", "{answer:#}");
-    assert!(answer["reason"].as_str().is_some_and(|reason| reason.contains("has stopped answering")), "{answer:#}");
-    let pod = &answer["pods"][0];
-    assert_eq!((&pod["fate"], &pod["answers"]), (&json!("unconfirmed"), &json!({"evicted": 1})));
-    let lists = stage.request_lines().into_iter().filter(|request| request.starts_with("list nodes")).count();
-    assert_eq!(lists, 1, "{:#?}", stage.request_lines());
 }
 
 /// The budget would hold the hook for an hour: no pod counts as available until the node is back.

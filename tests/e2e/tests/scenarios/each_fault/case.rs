@@ -251,11 +251,3 @@ fn name(case: Case) -> String {
     let parts: Vec<&str> = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
     parts.join("-")
 }
-
-#[test]
-fn case_names_are_unique_and_valid_in_kubernetes() {
-    let names: Vec<String> = super::all().into_iter().map(name).collect();
-    let different: std::collections::BTreeSet<&String> = names.iter().collect();
-    assert_eq!(different.len(), names.len());
-    assert!(names.iter().all(|name| name.len() <= 63), "{names:?}");
-}
