@@ -1,4 +1,4 @@
-//! Catalogue of faults: the steps of a drain, and the faults of each (pure). The scenario `each_fault` makes one at a time.
+//! Catalogue of faults that pass: the steps of a drain, and the faults of each (pure). The scenario `each_fault` makes one at a time.
 
 use std::time::Duration;
 
@@ -13,8 +13,6 @@ pub struct Step {
     pub call: &'static str,
     /// The drain that makes the request.
     pub way: Way,
-    /// `true` if the function knows the node's pods by then.
-    pub after_list: bool,
 }
 
 /// Notice and set-up that lead to a step.
@@ -39,23 +37,23 @@ pub enum Way {
 impl Step {
     /// All steps. The first heartbeat precedes the claim.
     pub const ALL: [Self; 17] = [
-        before_list("find the instance", "ec2:DescribeInstances", Way::Spot),
-        before_list("find the tag", "autoscaling:DescribeTags", Way::Tag),
-        before_list("find the cluster", "eks:DescribeCluster", Way::Spot),
-        before_list("find the hook", "autoscaling:DescribeLifecycleHooks", Way::Hook),
-        before_list("heartbeat", "autoscaling:RecordLifecycleActionHeartbeat", Way::Hook),
-        after_list("complete", "autoscaling:CompleteLifecycleAction", Way::Hook),
-        after_list("schedule", "scheduler:CreateSchedule", Way::Rebalance),
-        after_list("put events", "events:PutEvents", Way::Spot),
-        before_list("claim", "patch nodes", Way::Spot),
-        before_list("look at the node", "get nodes", Way::Spot),
-        before_list("list", "list pods", Way::Spot),
-        after_list("evict", "create pods/eviction", Way::Spot),
-        after_list("watch", "watch pods", Way::Spot),
-        after_list("watch budgets", "watch poddisruptionbudgets", Way::Budget),
-        after_list("delete", "delete pods", Way::Budget),
-        before_list("delete the NodeClaim", "delete nodeclaims", Way::Karpenter),
-        before_list("uncordon", "patch nodes", Way::RunsAgain),
+        step("find the instance", "ec2:DescribeInstances", Way::Spot),
+        step("find the tag", "autoscaling:DescribeTags", Way::Tag),
+        step("find the cluster", "eks:DescribeCluster", Way::Spot),
+        step("find the hook", "autoscaling:DescribeLifecycleHooks", Way::Hook),
+        step("heartbeat", "autoscaling:RecordLifecycleActionHeartbeat", Way::Hook),
+        step("complete", "autoscaling:CompleteLifecycleAction", Way::Hook),
+        step("schedule", "scheduler:CreateSchedule", Way::Rebalance),
+        step("put events", "events:PutEvents", Way::Spot),
+        step("claim", "patch nodes", Way::Spot),
+        step("look at the node", "get nodes", Way::Spot),
+        step("list", "list pods", Way::Spot),
+        step("evict", "create pods/eviction", Way::Spot),
+        step("watch", "watch pods", Way::Spot),
+        step("watch budgets", "watch poddisruptionbudgets", Way::Budget),
+        step("delete", "delete pods", Way::Budget),
+        step("delete the NodeClaim", "delete nodeclaims", Way::Karpenter),
+        step("uncordon", "patch nodes", Way::RunsAgain),
     ];
 
     /// Name of the AWS service in a signature. `None`: the request goes to the API server.
@@ -64,12 +62,8 @@ impl Step {
     }
 }
 
-const fn before_list(name: &'static str, call: &'static str, way: Way) -> Step {
-    Step { name, call, way, after_list: false }
-}
-
-const fn after_list(name: &'static str, call: &'static str, way: Way) -> Step {
-    Step { name, call, way, after_list: true }
+const fn step(name: &'static str, call: &'static str, way: Way) -> Step {
+    Step { name, call, way }
 }
 
 /// A fault of a step.
@@ -77,8 +71,6 @@ const fn after_list(name: &'static str, call: &'static str, way: Way) -> Step {
 pub struct Fault {
     /// Unique name.
     pub name: &'static str,
-    /// A receipt that names the fault has one of these texts. Empty: the fault fails no drain.
-    pub words: &'static [&'static str],
     pub means: Means,
 }
 
@@ -89,8 +81,6 @@ pub enum Means {
     Request(fn(Step) -> GatewayFault),
     /// The network, from a request of the step on.
     Network(Network),
-    /// EKS' answer, or the function's environment, from the start.
-    Endpoint,
 }
 
 /// A fault of the network.
@@ -98,61 +88,54 @@ pub enum Means {
 pub enum Network {
     /// Every connection is reset.
     Reset,
-    /// Connections are reset, then refused, for this long or for ever.
+    /// Connections are reset, then refused, for this long.
     Down(Duration),
-    /// No bytes move on any connection, for this long or for ever.
+    /// No bytes move on any connection, for this long.
     BlackHole(Duration),
     /// The server comes back with a certificate of another authority.
     NewAuthority,
 }
 
-const NEVER: &[&str] = &[];
-const BUSY: &[&str] = &["Too many requests", "busy"];
-const FAILS: &[&str] = &["fails at AWS' end"];
-const NO_ANSWER: &[&str] = &["got no answer", "did not answer", "was lost"];
-const NO_SERVER: &[&str] = &["cannot connect", "got no answer", "did not answer", "was lost"];
-
 /// Faults of every step.
 const ANYWHERE: [Fault; 8] = [
-    request("body cut short", NO_ANSWER, |_| GatewayFault::CutShort),
-    request("body no data", NO_ANSWER, |_| GatewayFault::NotData),
-    request("request reset", NO_ANSWER, |_| GatewayFault::Reset),
-    request("no answer", NO_ANSWER, |_| GatewayFault::Silence),
+    request("body cut short", |_| GatewayFault::CutShort),
+    request("body no data", |_| GatewayFault::NotData),
+    request("request reset", |_| GatewayFault::Reset),
+    request("no answer", |_| GatewayFault::Silence),
     // Longer than any healthy request, and shorter than every timeout.
-    request("3 s late", NEVER, |_| GatewayFault::Slow(Duration::from_secs(3))),
-    network("connection reset", NO_ANSWER, Network::Reset),
-    network("server down", NO_SERVER, Network::Down(Duration::from_secs(5))),
+    request("3 s late", |_| GatewayFault::Slow(Duration::from_secs(3))),
+    network("connection reset", Network::Reset),
+    network("server down", Network::Down(Duration::from_secs(5))),
     // Longer than the connection's pings wait.
-    network("black hole", NO_SERVER, Network::BlackHole(Duration::from_secs(12))),
+    network("black hole", Network::BlackHole(Duration::from_secs(12))),
 ];
 
 /// Faults of every request to the API server.
 const OF_KUBERNETES: [Fault; 13] = [
-    request("401", &["Unauthorized"], |_| Answered(Answer::kubernetes(401))),
-    request("403", &["this is forbidden"], |_| Answered(Answer::kubernetes(403))),
-    request("404", &["could not find the requested resource"], |_| Answered(Answer::kubernetes(404))),
-    request("409", &["the object has been modified"], |_| Answered(Answer::kubernetes(409))),
-    request("422", &["rejected our request"], |_| Answered(Answer::kubernetes(422))),
-    request("429", BUSY, |_| Answered(Answer::throttled(None))),
-    request("429 with Retry-After 2", BUSY, |_| Answered(Answer::throttled(Some(2)))),
-    request("500", &["etcdserver: request timed out"], |_| Answered(Answer::kubernetes(500))),
-    request("503", &["currently unable to handle the request"], |_| Answered(Answer::kubernetes(503))),
-    request("504", &["did not complete within the allotted timeout"], |_| Answered(Answer::kubernetes(504))),
-    request("token expired", &["Unauthorized"], |_| GatewayFault::TokenExpires),
-    request("GOAWAY", NEVER, |_| GatewayFault::GoAway),
-    network("new authority", &["certificate"], Network::NewAuthority),
+    request("401", |_| Answered(Answer::kubernetes(401))),
+    request("403", |_| Answered(Answer::kubernetes(403))),
+    request("404", |_| Answered(Answer::kubernetes(404))),
+    request("409", |_| Answered(Answer::kubernetes(409))),
+    request("422", |_| Answered(Answer::kubernetes(422))),
+    request("429", |_| Answered(Answer::throttled(None))),
+    request("429 with Retry-After 2", |_| Answered(Answer::throttled(Some(2)))),
+    request("500", |_| Answered(Answer::kubernetes(500))),
+    request("503", |_| Answered(Answer::kubernetes(503))),
+    request("504", |_| Answered(Answer::kubernetes(504))),
+    request("token expired", |_| GatewayFault::TokenExpires),
+    request("GOAWAY", |_| GatewayFault::GoAway),
+    network("new authority", Network::NewAuthority),
 ];
 
-/// Faults of one request to the API server. The server's name is resolved for the first one, the claim.
-const OF_ONE_STEP: [(&str, Fault); 3] = [
-    ("claim", NO_SUCH_NAME),
-    ("evict", request("429 of a budget", &["PodDisruptionBudget web"], |_| Answered(Answer::held_by("web")))),
-    ("watch", request("410", &["too old resource version"], |_| Answered(Answer::kubernetes(410)))),
+/// Faults of one request to the API server.
+const OF_ONE_STEP: [(&str, Fault); 2] = [
+    ("evict", request("429 of a budget", |_| Answered(Answer::held_by("web")))),
+    ("watch", request("410", |_| Answered(Answer::kubernetes(410)))),
 ];
 
 /// Faults of every request to AWS, with the status and code of each service.
-const OF_AWS: [Fault; 5] = [
-    request("throttled", &["is throttled"], |step| {
+const OF_AWS: [Fault; 4] = [
+    request("throttled", |step| {
         aws(step, |service| match service {
             "ec2" => (503, "RequestLimitExceeded"),
             "eks" => (429, "TooManyRequestsException"),
@@ -160,23 +143,20 @@ const OF_AWS: [Fault; 5] = [
             _ => (400, "Throttling"),
         })
     }),
-    request("denied", &["is denied"], |step| {
+    request("denied", |step| {
         aws(step, |service| match service {
             "ec2" => (403, "UnauthorizedOperation"),
             "eks" | "events" | "scheduler" => (403, "AccessDeniedException"),
             _ => (403, "AccessDenied"),
         })
     }),
-    request("AWS 500", FAILS, |step| {
+    request("AWS 500", |step| {
         aws(step, |service| (500, if service == "eks" { "ServerException" } else { "InternalError" }))
     }),
-    request("AWS 503", FAILS, |step| {
+    request("AWS 503", |step| {
         aws(step, |service| (503, if service == "eks" { "ServiceUnavailableException" } else { "ServiceUnavailable" }))
     }),
-    NO_SUCH_NAME,
 ];
-
-const NO_SUCH_NAME: Fault = Fault { name: "no such name", words: NO_SERVER, means: Means::Endpoint };
 
 impl Fault {
     pub fn of(step: Step) -> Vec<Self> {
@@ -188,12 +168,12 @@ impl Fault {
     }
 }
 
-const fn request(name: &'static str, words: &'static [&'static str], make: fn(Step) -> GatewayFault) -> Fault {
-    Fault { name, words, means: Means::Request(make) }
+const fn request(name: &'static str, make: fn(Step) -> GatewayFault) -> Fault {
+    Fault { name, means: Means::Request(make) }
 }
 
-const fn network(name: &'static str, words: &'static [&'static str], what: Network) -> Fault {
-    Fault { name, words, means: Means::Network(what) }
+const fn network(name: &'static str, what: Network) -> Fault {
+    Fault { name, means: Means::Network(what) }
 }
 
 /// A refusal in the shape of the step's AWS service.

@@ -53,8 +53,6 @@ pub struct LambdaOptions {
     pub env: BTreeMap<String, String>,
     pub function_name: String,
     pub timeout: Duration,
-    /// Retries of the asynchronous queue after an error.
-    pub maximum_retry_attempts: Option<usize>,
     pub reserved_concurrency: Option<usize>,
     /// Part of the queue's waits that really passes. 1 is as in Lambda; 0 would lose the order of events that wait.
     pub wait_factor: f64,
@@ -67,7 +65,6 @@ impl Default for LambdaOptions {
             env: BTreeMap::new(),
             function_name: "spillway-drain".to_owned(),
             timeout: Duration::from_mins(15),
-            maximum_retry_attempts: None,
             reserved_concurrency: None,
             wait_factor: 0.001,
         }
@@ -150,7 +147,7 @@ impl Lambda {
             idle: Mutex::default(),
             live: LiveProcesses::default(),
             kill: watch::Sender::default(),
-            retries: options.maximum_retry_attempts.or(limits.maximum_retry_attempts).unwrap_or(RETRIES),
+            retries: limits.maximum_retry_attempts.unwrap_or(RETRIES),
             maximum_age: limits.maximum_event_age_s.map_or(MAXIMUM_AGE, Duration::from_secs),
             free: Semaphore::new(executions),
             account,

@@ -18,17 +18,14 @@ use spillway_bed::proxy::Mode;
 use spillway_e2e::{SPOT, Stage, in_seconds, notice, receipt, spot_notice, world};
 use tokio::time::{sleep, timeout};
 
-use super::verdict::{Observed, judge};
-use super::{Case, Lasts};
+use super::Case;
 
 /// More than one: a fault may strike only one of them.
 const PODS: u32 = 2;
-/// Window if the fault passes: longer than each timeout but the list's.
-const WINDOW: Duration = Duration::from_secs(40);
+/// Window: longer than each timeout but the list's.
+const WINDOW: Duration = Duration::from_secs(60);
 /// Window if the list's timeout has to pass.
 const WINDOW_OF_A_LIST: Duration = Duration::from_secs(90);
-/// Window of a lasting fault.
-const SHORT_WINDOW: Duration = Duration::from_secs(10);
 /// Time of the invocation beyond the window: the drain's five seconds for its report, and one.
 const BEYOND: Duration = Duration::from_secs(6);
 /// Maximum time of a drain with all its tries.
@@ -37,8 +34,8 @@ const LIMIT: Duration = Duration::from_secs(180);
 const HOOK_MAX_WAIT: Duration = Duration::from_secs(60);
 /// Auto Scaling's minimum.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(30);
-/// No name of the top-level domain `invalid` exists (RFC 2606).
-const NOWHERE: &str = "nowhere.invalid";
+/// Refusals that fail the invocation.
+const FOR_GOOD: [&str; 3] = ["403", "422", "denied"];
 
 /// Drains a node with the case's fault, and panics at a violation.
 pub(super) async fn try_one(case: Case) {
@@ -51,9 +48,8 @@ pub(super) async fn try_one(case: Case) {
         }
     };
     let delivery = timeout(LIMIT, drain).await.unwrap_or_else(|_| panic!("{case}: the drain hangs"));
-    let observed = set_up.observe(&delivery).await;
-    judge(case, &receipt(&delivery.last), &observed)
-        .unwrap_or_else(|violation| panic!("{case}: {violation}: {delivery:#?}"));
+    let judged = set_up.judge(&delivery).await;
+    judged.unwrap_or_else(|violation| panic!("{case}: {violation}: {delivery:#?}"));
 }
 
 /// Stage and gateways of a case, with its fault in place.
@@ -98,29 +94,12 @@ impl SetUp {
             stage.lambda.invoke_async(stopping).await.expect("the queue works");
         }
 
-        let set_up = Self { case, stage, claim, kubernetes, aws, rules, held };
-        set_up.put_fault().await;
-        set_up
-    }
-
-    async fn put_fault(&self) {
-        let Case { step, fault, lasts } = self.case;
-        let fault = match fault.means {
-            Means::Request(make) => make(step),
-            Means::Network(_) => Fault::Hold(Side::Before, self.held.clone()),
-            Means::Endpoint => {
-                // AWS' endpoints stand in the function's environment.
-                if step.aws_service().is_none() {
-                    let (world, key) = (self.stage.world, self.stage.lambda.access_key_id());
-                    let (aws, nowhere, ca) = (world.aws_side(), format!("https://{NOWHERE}"), self.kubernetes.ca());
-                    let shown = aws.override_endpoint(key, &world.cluster, Some(&nowhere), Some(&ca)).await;
-                    shown.expect("EKS shows the endpoint");
-                }
-                return;
-            }
+        let fault = match case.fault.means {
+            Means::Request(make) => make(case.step),
+            Means::Network(_) => Fault::Hold(Side::Before, held.clone()),
         };
-        let which = if lasts == Lasts::Once { Which::Nth(1) } else { Which::All };
-        self.rules.add(Rule::new(step.call, which, fault));
+        rules.add(Rule::new(case.step.call, Which::Nth(1), fault));
+        Self { case, stage, claim, kubernetes, aws, rules, held }
     }
 
     /// The notice, with a time that leaves the case's window.
@@ -144,71 +123,78 @@ impl SetUp {
         let Means::Network(fault) = self.case.fault.means else { return pending().await };
         let gateway = if self.case.step.aws_service().is_some() { &self.aws } else { &self.kubernetes };
         let network = gateway.network();
-        let passes = self.case.lasts == Lasts::Once;
         let set = async |mode| network.set_mode(mode).await.expect("the network is there");
-        loop {
-            self.held.reached().await;
-            let time = match fault {
-                Network::Reset => {
-                    network.reset();
-                    continue;
-                }
-                Network::NewAuthority => {
-                    gateway.rotate_authority().expect("a new authority");
-                    if passes {
-                        let shown = gateway.show(self.stage.world, self.stage.lambda.access_key_id()).await;
-                        shown.expect("EKS shows the endpoint");
-                    }
-                    network.reset();
-                    continue;
-                }
-                Network::Down(time) => {
-                    set(Mode::Refuse).await;
-                    network.reset();
-                    time
-                }
-                Network::BlackHole(time) => {
-                    set(Mode::BlackHole).await;
-                    self.held.release();
-                    time
-                }
-            };
-            if passes {
-                // The time is the fault.
-                sleep(time).await;
-                set(Mode::Pass).await;
+        self.held.reached().await;
+        let time = match fault {
+            Network::Reset => Duration::ZERO,
+            Network::NewAuthority => {
+                gateway.rotate_authority().expect("a new authority");
+                let shown = gateway.show(self.stage.world, self.stage.lambda.access_key_id()).await;
+                shown.expect("EKS shows the endpoint");
+                Duration::ZERO
             }
+            Network::Down(time) => {
+                set(Mode::Refuse).await;
+                time
+            }
+            Network::BlackHole(time) => {
+                set(Mode::BlackHole).await;
+                self.held.release();
+                time
+            }
+        };
+        if !matches!(fault, Network::BlackHole(_)) {
+            network.reset();
         }
+        // The time is the fault.
+        sleep(time).await;
+        set(Mode::Pass).await;
+        pending().await
     }
 
-    /// Result in the API server and in Auto Scaling.
-    async fn observe(&self, delivery: &Delivery) -> Observed {
-        let (stage, client) = (&self.stage, self.stage.client());
+    /// Compares the receipt with the API server and Auto Scaling. Returns the first violation as an error.
+    async fn judge(&self, delivery: &Delivery) -> Result<(), String> {
+        let (case, stage, client, receipt) = (self.case, &self.stage, self.stage.client(), receipt(&delivery.last));
+        if self.rules.struck() == 0 {
+            return Err("the fault was not met".to_owned());
+        }
         let left = pods::on_node(&client, &stage.node.name).await.expect("the API server answers").len();
-        let mut actions = stage.instance().await.actions;
-        let kept = match (self.case.step.way, &self.claim) {
-            (Way::RunsAgain, _) => stage.is_cordoned().await.then_some("the cordon"),
+        let kept = match (case.step.way, &self.claim) {
+            (Way::RunsAgain, _) => stage.is_cordoned().await,
             (Way::Karpenter, Some(claim)) => {
                 let claim = node_claims(&client).get_opt(&claim.name_any()).await.expect("the API server answers");
-                claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_none()).then_some("the NodeClaim")
+                claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_none())
             }
-            _ => None,
+            _ => left > 0,
         };
-        let met_fault = self.rules.struck() > 0 || matches!(self.case.fault.means, Means::Endpoint);
-        Observed { met_fault, failed_tries: delivery.failed.len(), left, hook: actions.pop(), kept }
+        let ends_well: &[&str] = match case.step.way {
+            // After a lost answer to the deletion, the NodeClaim or its node has gone.
+            Way::Karpenter => &["done", "joined", "ignored"],
+            Way::RunsAgain => &["done"],
+            _ => &["drained", "joined"],
+        };
+        let ending = receipt["ending"].as_str().unwrap_or_default();
+        // A later invocation continues for an instance that runs or may stay.
+        if matches!(case.step.way, Way::RunsAgain | Way::Rebalance) && ending == "continued" && left == 0 {
+            return Ok(());
+        }
+        if !ends_well.contains(&ending) || kept {
+            return Err(format!("the ending is {ending:?}; kept: {kept}"));
+        }
+        // The invocation waits out every other fault.
+        if !delivery.failed.is_empty() && !FOR_GOOD.contains(&case.fault.name) {
+            return Err(format!("it took {} more tries", delivery.failed.len()));
+        }
+        let ended_by = stage.instance().await.actions.pop().map(|hook| hook.ended_by.unwrap_or_default());
+        match (receipt["hook"]["state"].as_str(), ended_by.as_deref()) {
+            (_, None) | (Some("completed" | "already-over"), Some("call")) => Ok(()),
+            (state, ended_by) => Err(format!("the receipt reports {state:?}, but {ended_by:?} ended the hook")),
+        }
     }
 }
 
 fn options(case: Case, aws: &Gateway) -> LambdaOptions {
     let mut env = vec![("AWS_ENDPOINT_URL".to_owned(), aws.url())];
-    if let (Means::Endpoint, Some(service)) = (case.fault.means, case.step.aws_service()) {
-        let service = match service {
-            "autoscaling" => "AUTO_SCALING".to_owned(),
-            "events" => "EVENTBRIDGE".to_owned(),
-            service => service.to_uppercase(),
-        };
-        env.push((format!("AWS_ENDPOINT_URL_{service}"), format!("http://{NOWHERE}")));
-    }
     let mut set = |name: &str, value: String| env.push((name.to_owned(), value));
     // A stack of its own: the endpoints that self-tests of other scenarios cached may be gone.
     set("SPILLWAY_STACK", name(case));
@@ -225,24 +211,11 @@ fn options(case: Case, aws: &Gateway) -> LambdaOptions {
         }
         Way::Spot | Way::Budget | Way::RunsAgain => {}
     }
-    LambdaOptions {
-        env: env.into_iter().collect(),
-        timeout: window(case) + BEYOND,
-        // A lasting fault meets a second try, too.
-        maximum_retry_attempts: (case.lasts == Lasts::ForEver).then_some(0),
-        ..LambdaOptions::default()
-    }
+    LambdaOptions { env: env.into_iter().collect(), timeout: window(case) + BEYOND, ..LambdaOptions::default() }
 }
 
 fn window(case: Case) -> Duration {
-    match (case.step.name, case.lasts) {
-        ("list", Lasts::Once) if case.fault.name == "no answer" => WINDOW_OF_A_LIST,
-        // Two heartbeats take longer, and a schedule is tried for ten seconds before its drain.
-        ("heartbeat" | "schedule", _) | (_, Lasts::Once) => WINDOW,
-        // A fault without texts fails no drain, and needs time.
-        (_, Lasts::ForEver) if case.fault.words.is_empty() => WINDOW,
-        (_, Lasts::ForEver) => SHORT_WINDOW,
-    }
+    if case.step.name == "list" && case.fault.name == "no answer" { WINDOW_OF_A_LIST } else { WINDOW }
 }
 
 /// Name of the stage: a namespace, a group and a session.
