@@ -26,7 +26,6 @@ pub struct Request {
     pub subresource: String,
     pub namespace: String,
     pub name: String,
-
     /// Absent until the answer begins.
     pub code: Option<u16>,
     pub received: Timestamp,
@@ -131,7 +130,6 @@ impl AuditLog {
             return Ok(());
         }
         let received = time("/requestReceivedTimestamp")?;
-
         let request = self.requests.entry(text("/auditID")).or_insert_with(|| Request {
             verb: text("/verb"),
             uri: text("/requestURI"),
@@ -139,7 +137,6 @@ impl AuditLog {
             subresource: text("/objectRef/subresource"),
             namespace: text("/objectRef/namespace"),
             name: text("/objectRef/name"),
-
             code: None,
             received,
             done: None,

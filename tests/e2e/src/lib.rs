@@ -5,13 +5,11 @@
 
 mod admission;
 pub mod announcing;
-
 pub mod maintenance;
 mod outcome;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-
 use std::time::Duration;
 
 use jiff::{Timestamp, Unit};
@@ -25,7 +23,6 @@ use spillway_bed::aws::{Fault as AwsFault, Hook, InstanceState, LifecycleAction,
 use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
 use spillway_bed::pods::{self, PodShape};
-
 use spillway_bed::{Aws, NodeOptions, TestNode, World};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;

@@ -93,7 +93,6 @@ async fn each_fault_of_the_account_is_found_and_named() {
 
     account.put_group(&[]).await;
     account.assert_findings(&["fail hook-missing Auto Scaling group workers"]).await;
-
     account.put_group(&[hook("spillway")]).await;
 
     // The rule of NTH's installation page.

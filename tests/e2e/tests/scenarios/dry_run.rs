@@ -5,7 +5,6 @@
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use spillway_bed::audit::Request;
-
 use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{Stage, answer, fates};
 
