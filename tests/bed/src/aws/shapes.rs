@@ -146,8 +146,6 @@ pub struct Schedule {
     pub at: Timestamp,
     /// Payload of the invocation.
     pub input: Value,
-    /// ARN of the queue for payloads that cannot be delivered.
-    pub dead_letters: Option<String>,
 }
 
 /// Change of an instance that its node observes.

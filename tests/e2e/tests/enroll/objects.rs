@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use kube::api::{DynamicObject, ListParams};
 use kube::discovery::{ApiGroup, Discovery, verbs};
 use kube::{Api, ResourceExt as _};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use spillway_bed::Cluster;
 
 /// Kinds that change without enrolling. The node that stays is compared apart.
@@ -45,25 +45,5 @@ fn content(one: &DynamicObject) -> Value {
 
 /// Fails with all differences and their places.
 pub(crate) fn assert_same(now: &Value, before: &Value) {
-    let mut differ = Vec::new();
-    compare("", now, before, &mut differ);
-    assert!(differ.is_empty(), "{differ:#?}");
-}
-
-fn compare(at: &str, now: &Value, before: &Value, differ: &mut Vec<String>) {
-    match (now, before) {
-        (Value::Object(now), Value::Object(before)) => {
-            for key in now.keys().chain(before.keys().filter(|key| !now.contains_key(*key))) {
-                let of = |members: &Map<String, Value>| members.get(key).cloned().unwrap_or_default();
-                compare(&format!("{at}/{key}"), &of(now), &of(before), differ);
-            }
-        }
-        (Value::Array(now), Value::Array(before)) if now.len() == before.len() => {
-            for (index, (now, before)) in now.iter().zip(before).enumerate() {
-                compare(&format!("{at}/{index}"), now, before, differ);
-            }
-        }
-        _ if now == before => {}
-        _ => differ.push(format!("{at} was {before}, and is {now}")),
-    }
+    assert!(now == before, "{:#?}", json_patch::diff(before, now));
 }
