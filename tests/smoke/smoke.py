@@ -1,8 +1,8 @@
 """Tries a release on a real AWS account, and takes everything away again: `scripts/smoke REGION`.
 
 Stage A deploys the stack as a user would. CloudFormation, EventBridge and IAM Access Analyzer judge what is then there.
-Stage B makes a cluster too, enrolls it, and has one node drained for a terminate hook. Each resource has the tag
-`spillway-smoke`.
+Stage B makes a cluster too, enrolls it, and has one node drained for a terminate hook. Stage C then interrupts a spot node:
+its group launches another one while the hook holds the old one. Each resource has the tag `spillway-smoke`.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -212,14 +213,49 @@ def drain(run: Run) -> None:
     wait(f"the end of {instance}", 600, ends)
 
 
+def spot_group(run: Run) -> None:
+    """Adds a group with one spot instance that is replaced first (10 minutes)."""
+    config = (HERE / "spot.yaml").read_text().replace("NAME", run.name).replace("REGION", run.region)
+    run.program("eksctl", "create", "nodegroup", "--config-file", "-", stdin=config)
+    arguments = ("--cluster", run.name, "--groups", "--replace", "--yes", "--stack", run.name)
+    print(run.program(sys.executable, "tools/spillway", "enroll", *arguments))
+
+
+def replacement(run: Run) -> None:
+    """Interrupts the instance by FIS: EC2 confirms, and the launch does not wait for the hook (8 minutes)."""
+    wanted = {"instance-lifecycle": "spot", "instance-state-name": "running", f"tag:{TAG}": run.name}
+    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+    (reservation,) = run.aws("ec2").describe_instances(Filters=filters)["Reservations"]
+    (old,) = reservation["Instances"]
+    request, instance = old["SpotInstanceRequestId"], old["InstanceId"]
+    (group,) = (tag["Value"] for tag in old["Tags"] if tag["Key"] == "aws:autoscaling:groupName")
+    tags = [{"Key": key, "Value": "true"} for key in ("spillway/drill", "spillway:replace")]
+    run.aws("ec2").create_tags(Resources=[instance], Tags=tags)
+    drill = (sys.executable, "tools/spillway", "drill", instance, "--yes", "--stack", run.name)
+    began = time.monotonic()
+
+    def launched() -> bool:
+        (found,) = run.aws("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]
+        (spot,) = run.aws("ec2").describe_spot_instance_requests(SpotInstanceRequestIds=[request])["SpotInstanceRequests"]
+        states = {one["InstanceId"]: one["LifecycleState"] for one in found["Instances"]}
+        print(f"    {time.monotonic() - began:4.0f} s: {spot['Status']['Code']}, {states}")
+        return states.get(instance) == "Terminating:Wait" and len(states) > 1
+
+    with ThreadPoolExecutor() as pool:
+        receipt = pool.submit(run.program, *drill)
+        wait("a launch while the hook holds the old instance", 600, launched)
+        print(receipt.result())
+
+
 STAGE_A = [deploy, change_sets, patterns, policies]
-STAGE_B = [cluster, enroll, drain]
+STAGE_B = [*STAGE_A, cluster, enroll, drain]
+STAGES = {"A": STAGE_A, "B": STAGE_B, "C": [*STAGE_B, spot_group, replacement]}
 
 
 def teardown(run: Run, stage: str) -> None:
     """Deletes by name, goes on after each failure, and ends with what still has the tag."""
     failed = []
-    for remove in (delete_stacks, *([delete_cluster] if stage == "B" else []), delete_bucket, delete_logs):
+    for remove in (delete_stacks, *([delete_cluster] if stage != "A" else []), delete_bucket, delete_logs):
         try:
             remove(run)
         except (BotoCoreError, ClientError, SmokeError) as error:
@@ -267,8 +303,8 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/smoke", description=__doc__)
     parser.add_argument("region", metavar="REGION", help="such as us-east-1")
     parser.add_argument("--plan", action="store_true", help="only say what would be done; calls nobody")
-    stages = "B is A, and then a cluster: an hour, about a dollar"
-    parser.add_argument("--stage", choices=("A", "B"), default="A", help=stages)
+    stages = "B is A, and then a cluster: an hour, about a dollar; C is B, and then a spot interruption"
+    parser.add_argument("--stage", choices=STAGES, default="A", help=stages)
     parser.add_argument("--bundle", type=Path, help="the release: dist/spillway-VERSION.tar.gz")
     parsed = parser.parse_args()
     if not (parsed.plan or parsed.bundle):
@@ -278,7 +314,7 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     given = options()
-    steps = STAGE_A + (STAGE_B if given.stage == "B" else [])
+    steps = STAGES[given.stage]
     if given.plan:
         print("\n".join(f"{step.__name__:12} {step.__doc__}" for step in [*steps, teardown]))
         return
