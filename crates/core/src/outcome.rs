@@ -240,19 +240,6 @@ fn first_few(instances: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::instance_id;
-
-    #[test]
-    fn dry_run_of_several_instances_names_the_first_few() {
-        let instances: Vec<_> = (0..22).map(|n| format!("i-{n:08}")).collect();
-        let two = would_have_fanned_out(&instances[..2]);
-        assert_eq!(two.ending(), Ending::Ignored);
-        assert_eq!(
-            two.to_string(),
-            "dry run: would have handed on, once for each of its instances: i-00000000, i-00000001"
-        );
-        assert!(would_have_fanned_out(&instances).to_string().ends_with("i-00000019 and 2 more"));
-    }
 
     #[test]
     fn sentence_of_an_ignored_notice_names_its_open_hook() {
@@ -279,62 +266,12 @@ mod tests {
     }
 
     #[test]
-    fn karpenters_node_is_named_with_its_deadline() {
-        assert_eq!(not_yet("n-1", Kind::Spot), "node n-1 is being drained for the spot interruption");
-        let handed = |until| {
-            let (node, claim) = ("n-1".to_owned(), "c-1".to_owned());
-            Outcome::HandedOver(HandedOver::ToKarpenter { node, claim, until }).to_string()
-        };
-        let text = "NodeClaim c-1 is deleted: Karpenter replaces node n-1 and drains it";
-        assert_eq!(handed(None), text);
-        let until = "2026-12-24T03:00:00Z".parse().unwrap();
-        assert_eq!(handed(Some(until)), format!("{text} by 2026-12-24T03:00:00Z"));
-    }
-
-    #[test]
-    fn notice_of_a_foreign_cluster_is_uncounted() {
-        let elsewhere = || Reason::NoCluster(instance_id());
-        assert!(Outcome::Ignored(elsewhere()).is_uncounted());
-        assert!(Outcome::Uncordon(UncordonOutcome::Ignored(elsewhere())).is_uncounted());
-        assert!(!Outcome::Ignored(Reason::OptedOut("n-1".to_owned())).is_uncounted());
-        assert!(!Outcome::NotANode { reason: elsewhere() }.is_uncounted(), "its hook was answered");
-    }
-
-    #[test]
-    fn postponed_drain_names_other_drains_and_its_time() {
-        let postponed = |gives_way_to| {
-            let at = |time: &str| time.parse::<Timestamp>().unwrap();
-            let (starts, begins) = (Some(at("2026-12-24T03:00:00Z")), at("2026-12-24T02:04:00Z"));
-            let instance = instance_id();
-            let uncordoned = UncordonResult::GivenBack { node: "n-1".to_owned() };
-            Outcome::Postponed { instance, starts, begins, gives_way_to, uncordoned }.to_string()
-        };
-        let begins = "maintenance of i-0123456789abcdef0 begins at 2026-12-24T03:00:00Z; its drain is";
-        let until = "postponed until 2026-12-24T02:04:00Z, because";
-        let given_back = "; node n-1 is given back until then";
-        let drains = "5 other nodes of its group and zone are being drained";
-        assert_eq!(postponed(Some(OtherDrains(5))), format!("{begins} {until} {drains}{given_back}"));
-        let drained = "; node n-1, which was drained for it, is given back until then";
-        assert_eq!(postponed(None), format!("{begins} scheduled for 2026-12-24T02:04:00Z{drained}"));
-    }
-
-    #[test]
     fn lookup_without_missing_maintenance_is_ignored() {
         let looked_up = |missing: &[&str]| Outcome::MaintenanceLookedUp {
             named: 3,
             missing: missing.iter().map(|id| (*id).to_owned()).collect(),
         };
         assert_eq!(looked_up(&[]).ending(), Ending::Ignored);
-        let named = "scheduled maintenance events of nodes in EC2: 3; without a schedule: ";
-        assert_eq!(looked_up(&[]).to_string(), format!("{named}0"));
         assert_eq!(looked_up(&["i-1", "i-2"]).ending(), Ending::Continued);
-        assert_eq!(looked_up(&["i-1", "i-2"]).to_string(), format!("{named}2, handed on now: i-1, i-2"));
-    }
-
-    #[test]
-    fn left_out_instances_are_counted() {
-        let continued = |left_out| Outcome::OneForEach { instances: 20, left_out }.to_string();
-        assert_eq!(continued(0), "handed on, once for each of its instances: 20");
-        assert!(continued(2).ends_with("20; it names 2 more, which are left out"));
     }
 }

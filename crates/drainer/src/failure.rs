@@ -221,17 +221,6 @@ mod tests {
         Failure::Kubernetes { doing: "cordon".to_owned(), cluster: ClusterName::new("prod"), error }
     }
 
-    #[test]
-    fn text_has_cause_and_remedy() {
-        let failure = api_server(403);
-        assert_eq!(
-            failure.text(),
-            "cannot cordon in cluster prod: the API server answered 403 Reason: why; \
-             the function's group lacks a right: apply deploy/rbac.yaml"
-        );
-        assert!(matches!(failure.source(), Some(source) if source.is::<ApiError>()));
-    }
-
     /// Failures of each kind, with the searched part of their sentences.
     fn failures() -> Vec<(Failure, &'static str)> {
         let node = || "n-1".to_owned();

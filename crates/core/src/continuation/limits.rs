@@ -228,13 +228,6 @@ mod tests {
         assert_eq!(endless_drain(&Limits::of(&notice, None, &lead("172800"))).await, (193, longest));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn notice_from_the_future_ends_after_200_invocations() {
-        let timeouts = HookTimeouts { timeout: Duration::from_secs(60), total: Duration::from_hours(1) };
-        let limits = Limits::of(&held(Timestamp::MAX), Some(timeouts), &settings(&[]));
-        assert_eq!(endless_drain(&limits).await.0, 200);
-    }
-
     #[test]
     fn longest_history_fits_into_an_event() {
         // Scheduler's 256 KB; Lambda's queue takes more.

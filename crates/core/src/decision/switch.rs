@@ -62,23 +62,3 @@ pub fn switch_of(kind: Kind, settings: &Settings) -> Switch {
         Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => Switch::Launch,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_support::settings;
-
-    #[test]
-    fn switch_names_its_setting_and_how_to_turn_it_off() {
-        let texts = |kind| {
-            let switch = switch_of(kind, &settings(&[]));
-            (switch.to_string(), switch.off())
-        };
-        let (is_off, off) = texts(Kind::Maintenance);
-        assert_eq!(is_off, "neither DrainOn nor CordonOn names maintenance");
-        assert_eq!(off, "take maintenance out of the parameters DrainOn and CordonOn");
-        let (is_off, off) = texts(Kind::Launch);
-        assert_eq!(is_off, "the parameter Launch is off");
-        assert_eq!(off, "set the parameter Launch to off");
-    }
-}

@@ -259,15 +259,6 @@ mod tests {
     }
 
     #[test]
-    fn pod_is_blocked_while_its_eviction_is_retried() {
-        let mut story = Story::new(["db-0"], 600);
-        story.block("db-0");
-        assert!(story.is_quiet(0));
-        story.pod("db-0").state = PodState::Requested;
-        assert!(story.is_quiet(30) && !story.is_quiet(60));
-    }
-
-    #[test]
     fn later_invocation_publishes_only_the_end_once() {
         let mut story = Story::new(["db-0", "web-0"], 600);
         story.leave("web-0");

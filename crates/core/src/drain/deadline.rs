@@ -195,17 +195,5 @@ pub(super) mod tests {
             prop_assert_eq!(window.shortened(deletion(ago_s, grace_s, at), at), None);
             prop_assert_eq!(window.forced_from(grace), Some(start + Duration::from_secs(respected_s)));
         }
-
-        #[test]
-        fn held_hook_forces_at_the_same_time_without_clamping(
-            grace_s in 0..200_000_u64, window_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
-        ) {
-            let start = Instant::now();
-            let fixed = window(start, window_ms, 2000);
-            let held = Window { instance_goes: Termination::AtTheLatest(fixed.end), ..fixed };
-            let grace = Duration::from_secs(grace_s);
-            prop_assert_eq!(held.forced_from(grace), fixed.forced_from(grace));
-            prop_assert_eq!(held.grace(grace, start + Duration::from_millis(at_ms)), Grace::Own);
-        }
     }
 }

@@ -128,36 +128,6 @@ mod tests {
         Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() })
     }
 
-    fn preview(woulds: &[Predicted]) -> String {
-        let preview_pod = |would: &Predicted| PodPreview {
-            name: name("web-0"),
-            grace: Duration::from_secs(30),
-            would: would.clone(),
-            answers: BTreeMap::new(),
-        };
-        let pods = woulds.iter().enumerate().map(|(at, would)| (PodUid(at.to_string()), preview_pod(would)));
-        Preview { pods: pods.collect() }.to_string()
-    }
-
-    #[test]
-    fn preview_counts_leaving_pods_and_names_blockers() {
-        assert_eq!(preview(&[]), "0 pods would leave, 0 would be blocked");
-        assert_eq!(preview(&[Predicted::Leaves]), "1 pod would leave, 0 would be blocked");
-        let refused = Predicted::Refused("pods is forbidden".to_owned());
-        let woulds = [
-            Predicted::Leaves,
-            Predicted::Leaves,
-            Predicted::Stays(Stays::DaemonSet),
-            Predicted::BlockedBy(web()),
-            refused,
-            Predicted::BlockedBy(web()),
-        ];
-        assert_eq!(
-            preview(&woulds),
-            "2 pods would leave, 3 would be blocked by PodDisruptionBudget shop/web (2), pods is forbidden (1)"
-        );
-    }
-
     #[test]
     fn answer_to_an_eviction_predicts_the_result() {
         let would = |answer| predicted(answer, &name("web-0"));

@@ -108,39 +108,9 @@ object_of_kind!(Pod, v1::Pod);
 
 #[cfg(test)]
 mod tests {
-    use kube_core::Resource as _;
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn only_the_needed_fields_are_read() {
-        let sent = json!({
-            "metadata": {
-                "name": "web-0", "namespace": "shop", "uid": "u-1", "resourceVersion": "7",
-                "labels": {"app": "web"}, "finalizers": ["f"], "generation": 1,
-                "annotations": {"a": "b", "karpenter.sh/do-not-disrupt": "true"},
-                "creationTimestamp": "2026-11-21T02:59:00Z",
-                "deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 30,
-                "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {}}}],
-                "ownerReferences": [{"kind": "DaemonSet", "apiVersion": "apps/v1", "name": "o", "uid": "o-1", "controller": true}],
-            },
-            "spec": {"nodeName": "n", "priorityClassName": "c", "terminationGracePeriodSeconds": 5, "containers": 7,
-                "volumes": [{"name": "tmp", "emptyDir": 7}]},
-            "status": {"phase": "Running", "startTime": "2026-11-21T03:00:00Z", "podIP": 7},
-        });
-        // All of it.
-        let whole: ObjectMeta = serde_json::from_value(sent["metadata"].clone()).unwrap();
-        let read = [("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into();
-
-        let Pod { metadata, spec, status } = serde_json::from_value(sent).unwrap();
-
-        assert_eq!(metadata, ObjectMeta { finalizers: None, managed_fields: None, annotations: Some(read), ..whole });
-        assert_eq!((spec.node_name.as_deref(), spec.priority_class_name.as_deref()), (Some("n"), Some("c")));
-        assert_eq!(spec.termination_grace_period_seconds, Some(5));
-        assert_eq!(status.phase.as_deref(), Some("Running"));
-        assert_eq!(status.start_time.unwrap().0.to_string(), "2026-11-21T03:00:00Z");
-    }
 
     #[test]
     fn long_and_needless_fields_are_dropped() {
@@ -209,12 +179,5 @@ mod tests {
             {"name": "tmp", "emptyDir": {}}]}}))
         .unwrap();
         assert_eq!(pod.volume_claims(), ["data-db-0", "db-0-scratch"]);
-    }
-
-    #[test]
-    fn url_of_our_pod_is_kubernetes_own() {
-        for namespace in [None, Some("shop")] {
-            assert_eq!(Pod::url_path(&(), namespace), v1::Pod::url_path(&(), namespace));
-        }
     }
 }

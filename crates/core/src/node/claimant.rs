@@ -81,27 +81,3 @@ impl Claim {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_another_notices_claim_is_joined() {
-        let claim = |how| Claim {
-            node: "n-1".to_owned(),
-            provider_id: String::new(),
-            how,
-            holder: String::new(),
-            labels: BTreeMap::new(),
-            cordoned: None,
-            until: None,
-        };
-        let joined = ClaimResult::Joined { notice: "spot interruption".to_owned(), event: "e-1".to_owned() };
-        assert!(claim(joined).is_joined());
-        assert!(!claim(ClaimResult::First).is_joined() && !claim(ClaimResult::Again).is_joined());
-        let status = Status::failure("no", "Forbidden");
-        assert_eq!(claim(ClaimResult::Denied(Box::new(status.clone()))).denied(), Some(&status));
-        assert_eq!(claim(ClaimResult::First).denied(), None);
-    }
-}

@@ -46,14 +46,6 @@ mod tests {
     use crate::test_support;
 
     #[test]
-    fn ignore_label_with_any_value_opts_out() {
-        for value in ["", "true", "false"] {
-            let left_alone = left_alone(&test_support::tags(&[(IGNORE, value)]), "n-1", &Selector::default());
-            assert_eq!(left_alone, Some(Unclaimed::OptedOut("n-1".to_owned())), "{value}");
-        }
-    }
-
-    #[test]
     fn each_owner_is_recognized_by_its_label() {
         let compute_type = |value| ("eks.amazonaws.com/compute-type", value);
         for (pairs, owner) in [

@@ -11,7 +11,5 @@ pub mod pace;
 pub mod patch;
 pub mod readiness;
 pub mod taint;
-#[cfg(test)]
-mod tests;
 pub mod unclaimed;
 pub mod uncordon;

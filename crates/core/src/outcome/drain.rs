@@ -81,22 +81,3 @@ impl fmt::Display for DrainOutcome {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_pods_are_grammatical() {
-        let drained = |moved| {
-            let counts = Counts { moved, lost: 0, unconfirmed: 0 };
-            DrainOutcome::Drained { node: "n-1".to_owned(), counts }.to_string()
-        };
-        assert_eq!(drained(0), "no pod had to leave node n-1");
-        assert_eq!(drained(1), "the one pod that had to leave node n-1 has gone");
-        assert_eq!(drained(12), "all 12 pods that had to leave node n-1 have gone");
-        let left = |lost| DrainOutcome::HookOver { node: "n-1".to_owned(), lost: Some(lost) }.to_string();
-        assert_eq!(left(1), "the lifecycle hook waits no longer; 1 pod was still on node n-1");
-        assert_eq!(left(2), "the lifecycle hook waits no longer; 2 pods were still on node n-1");
-    }
-}

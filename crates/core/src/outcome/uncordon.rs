@@ -67,30 +67,3 @@ impl fmt::Display for UncordonOutcome {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::node::uncordon::CordonOwner;
-
-    #[test]
-    fn each_outcome_is_a_sentence() {
-        let sentence = |result, cause| {
-            let cluster = ClusterName::new("prod");
-            UncordonOutcome::Uncordoned { result, cause, cluster, provider_id: String::new() }.to_string()
-        };
-        let node = || "n-1".to_owned();
-        assert_eq!(
-            sentence(UncordonResult::GivenBack { node: node() }, UncordonCause::Rebalance),
-            "node n-1 is given back to use: no interruption has followed the rebalance recommendation"
-        );
-        assert_eq!(
-            sentence(UncordonResult::LeftAlone { node: node(), why: CordonOwner::Uncordoned }, UncordonCause::WarmPool),
-            "node n-1 has no marks of ours left: its instance has left the warm pool; it was uncordoned since our claim"
-        );
-        assert_eq!(
-            sentence(UncordonResult::NotReadyYet { node: node(), why: NotYet::NotReady }, UncordonCause::WarmPool),
-            "node n-1 is not given back: it is not Ready"
-        );
-    }
-}

@@ -150,11 +150,3 @@ fn hook_takes_the_deadline_of_a_spot_claim_before_it_has_passed() {
     assert_eq!(of(&hook, &tagged(), &joined(Kind::Maintenance, "e-0", "e-1"), NOW, &[ON]), None);
     assert_eq!(of(&spot(), &tagged(), &spots, NOW, &[ON]), None);
 }
-
-#[test]
-fn receipt_counts_from_the_notice() {
-    let requested = Replacement::Requested(at("1970-01-01T00:00:00.94Z"));
-    assert_eq!(requested.text(Timestamp::UNIX_EPOCH), "requested at 0.9 s");
-    let refused = Replacement::NotRequested(NotRequested::WarmPool);
-    assert_eq!(refused.text(Timestamp::UNIX_EPOCH), "not requested: the group has a warm pool");
-}

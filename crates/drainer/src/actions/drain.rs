@@ -260,35 +260,3 @@ fn log_claim(claim: &Claim, notice: &Notice) {
     };
     tracing::info!(node.name = node, instance.id = %notice.instance, notice.kind = notice.kind.as_str(), "{how}");
 }
-
-#[cfg(test)]
-mod tests {
-    use kube::core::Status;
-    use spillway_notice::Deadline;
-
-    use super::*;
-    use crate::test_support::log::logged;
-    use crate::test_support::notice;
-
-    #[test]
-    fn claim_is_logged_with_its_consequence() {
-        let joined = ClaimResult::Joined { notice: "spot notice".to_owned(), event: "e-0".to_owned() };
-        let denied = ClaimResult::Denied(Box::new(Status::failure("a webhook says no", "Forbidden")));
-        let lines = logged(|| {
-            for how in [ClaimResult::First, ClaimResult::CordonedByOthers, ClaimResult::Again, joined, denied] {
-                let (node, holder) = ("n-1".to_owned(), "e-1".to_owned());
-                let claim = Claim {
-                    node,
-                    provider_id: String::new(),
-                    how,
-                    holder,
-                    labels: [].into(),
-                    cordoned: None,
-                    until: None,
-                };
-                log_claim(&claim, &notice(Kind::Spot, Deadline::Open));
-            }
-        });
-        insta::assert_snapshot!(lines.join("\n"));
-    }
-}

@@ -28,16 +28,3 @@ where
     let called = retry::until(end, async || call().await, retrying).await;
     called.map_err(|stopped| stopped.error_or(CallError::unanswered(action, "the time was up")))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn hanging_call_ends_with_its_time() {
-        let end = Instant::now() + std::time::Duration::from_secs(5);
-        let given_up = until::<(), _>("ec2:DescribeInstances", end, std::future::pending).await.expect_err("it hangs");
-        assert_eq!(chain(&given_up), "ec2:DescribeInstances got no answer: the time was up");
-        assert_eq!(Instant::now(), end);
-    }
-}

@@ -42,20 +42,3 @@ pub(crate) async fn look_up(client: &Client, group: &str, end: Instant) -> Optio
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_support::aws::query_error;
-    use crate::test_support::context::TestContext;
-    use crate::test_support::script::call;
-
-    #[tokio::test(start_paused = true)]
-    async fn policy_is_read_with_retries_until_the_end() {
-        let busy = call("DescribeAutoScalingGroups").says(503, query_error("ServiceUnavailable", "why")).repeated();
-        let (context, began) = (TestContext::new(&[], [], [busy]), Instant::now());
-        let known = look_up(&context.autoscaling, "my-asg", began + Duration::from_mins(30)).await;
-        assert_eq!((known, began.elapsed() <= Duration::from_mins(30)), (None, true));
-        assert!(Duration::from_mins(29) <= began.elapsed(), "{:?}", began.elapsed());
-    }
-}

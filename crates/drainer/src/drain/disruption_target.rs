@@ -98,7 +98,6 @@ mod tests {
     use super::*;
     use crate::test_support::api_server::{pod, status};
     use crate::test_support::context::{TestContext, client};
-    use crate::test_support::log::logged_in_time;
     use crate::test_support::script::{Expected, call};
 
     /// Sets the conditions of two pods.
@@ -116,14 +115,6 @@ mod tests {
             let pod = LeaveRequest { uid, name, method, grace: Grace::Own, timeout: None };
             disruption_target.set(&client, &pod).await;
         }
-    }
-
-    #[test]
-    fn failed_condition_is_logged_once() {
-        let lost = call("PATCH /api/v1/namespaces/shop/pods/a/status").lost();
-        let lines = logged_in_time(set_twice([lost]));
-        let [line] = &lines[..] else { panic!("{lines:?}") };
-        assert!(line.starts_with("WARN: cannot set the condition DisruptionTarget on pod shop/a"), "{line}");
     }
 
     #[tokio::test(start_paused = true)]

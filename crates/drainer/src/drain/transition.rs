@@ -42,33 +42,3 @@ fn next_step(by: &Blocker) -> &'static str {
         Blocker::FailingEviction(_) => "trying again",
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use spillway_core::drain::plan::PodName;
-    use spillway_core::drain::pod::Unconfirmed;
-    use spillway_core::drain::pod::blocker::BudgetName;
-
-    use super::*;
-    use crate::test_support::log::logged;
-
-    #[test]
-    fn each_transition_is_logged_with_the_next_step() {
-        let pod = || PodName { namespace: "shop".to_owned(), name: "web-1".to_owned() };
-        let budget = || Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
-        let why = || "the API server answered 403".to_owned();
-        let blockers =
-            [budget(), Blocker::SeveralBudgets(Vec::new()), Blocker::Namespace, Blocker::FailingEviction(why())];
-        let changes = [
-            Transition::Evicted(pod()),
-            Transition::Forced(pod(), budget()),
-            Transition::Gone(pod()),
-            Transition::Returned(pod()),
-            Transition::Unconfirmed(pod(), Unconfirmed::Silent),
-            Transition::Failed(pod(), why()),
-            Transition::Forbidden(why()),
-        ];
-        let changes = changes.into_iter().chain(blockers.map(|by| Transition::Blocked(pod(), by)));
-        insta::assert_snapshot!(logged(|| changes.for_each(log)).join("\n"));
-    }
-}

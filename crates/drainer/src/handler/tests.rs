@@ -11,7 +11,7 @@ use super::handle;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::receipt::Ending;
-use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
+use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
 use crate::test_support::aws::{
     completed, described, ec2_error, group_described, heartbeat, hook_described, invoked, query_error, scheduled,
 };
@@ -183,14 +183,6 @@ async fn managed_tag_selects_the_instances() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hook_is_held_before_the_cordon() {
-    let aws =
-        [hook_described(), described("running", &OURS), heartbeat().at_any_time(), completed("CONTINUE").at_any_time()];
-    let context = TestContext::new(&CORDON_AT_TERMINATE, [claim().says(200, node())], aws);
-    assert_eq!(handled(&context, terminate()).await.unwrap().ending, Some(Ending::Done));
-}
-
-#[tokio::test(start_paused = true)]
 async fn launch_hook_into_a_warm_pool_is_completed_at_once() {
     let answered = [heartbeat().perhaps(), completed("CONTINUE").at_any_time()];
     let aws = [hook_described(), described("running", &OURS)].into_iter().chain(answered);
@@ -206,21 +198,6 @@ async fn unknown_destination_of_a_hook_is_a_warning_without_a_call() {
     terminate["detail"]["Destination"] = json!("Moon");
     let receipt = handled(&context, terminate).await.unwrap();
     assert_eq!((receipt.ending, receipt.warnings), (Some(Ending::Ignored), vec![receipt.reason]));
-}
-
-/// The hook is not completed.
-#[tokio::test(start_paused = true)]
-async fn hook_is_held_while_ec2_is_silent_and_no_node_is_found() {
-    let no_node = |path: &str| call(format!("GET {path}")).says(404, status(404, "NotFound", "nodes"));
-    let api = [no_node(NODE_PATH), no_node(&format!("{NODE_PATH}.ec2.internal"))];
-    let lists = [("csinodes", "CSINode", "/apis/storage.k8s.io/v1"), ("nodes", "Node", "/api/v1")];
-    let empty = lists.map(|(path, kind, api)| call(format!("GET {api}/{path}")).says(200, list(kind, &[])));
-    let down = call("DescribeInstances").says(500, ec2_error("InternalError", "why")).repeated();
-    let held = [heartbeat(), heartbeat(), invoked()].map(Expected::at_any_time);
-    let aws = [down, hook_described()].into_iter().chain(held);
-    let context = TestContext::new(&[("SPILLWAY_CLUSTERS", "prod")], api.into_iter().chain(empty), aws);
-    let receipt = handled_within(100, &context, terminate()).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Continued), "{}", receipt.reason);
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,12 +223,6 @@ async fn busy_to_the_end<const N: usize>(
     let aws = described.into_iter().chain(aws.map(Expected::at_any_time));
     let context = TestContext::new(settings, [claim().says(503, "busy").repeated(), node_is_unreadable], aws);
     handled_within(seconds, &context, terminate()).await
-}
-
-#[tokio::test(start_paused = true)]
-async fn transient_failure_is_continued_after_the_invocation() {
-    let receipt = busy_to_the_end(60, &[], false, [invoked(), heartbeat()]).await.unwrap();
-    assert_eq!(receipt.ending, Some(Ending::Continued));
 }
 
 /// The notice has a minute. A completion that AWS does not answer is left to a later invocation, a denied one to the timeout.

@@ -164,9 +164,4 @@ mod tests {
         assert!(matches!(answer, Err(ApiError::TimeUp)), "{answer:?}");
         assert_eq!(Instant::now(), end);
     }
-
-    #[test]
-    fn error_of_the_api_server_is_not_of_a_webhook() {
-        assert!([refused(500), refused(403), ApiError::TimeUp].iter().all(|error| !error.is_of_unreachable_webhook()));
-    }
 }

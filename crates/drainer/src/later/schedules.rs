@@ -340,15 +340,6 @@ mod tests {
         assert_eq!(found("found-reboot-20261224T02"), [], "the notice is the lookup's own");
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn denied_deletion_of_a_schedule_is_a_failure() {
-        let notice = test_support::notice(Kind::Spot, Deadline::Open);
-        let denied = call(format!("DELETE /schedules/{}", name("spot interruption")));
-        let context = TestContext::new(&[], [], [denied.says(403, json_error("AccessDeniedException"))]);
-        let failure = context.scheduler.delete_all_of(&notice, Instant::now()).await.unwrap_err();
-        assert_eq!(failure.error_type(), "AwsDenied");
-    }
-
     /// Times of an instance with these schedules: name, status and body of each answer.
     async fn scheduled_for(schedules: &[(&str, u16, String)]) -> Result<Vec<Timestamp>, Failure> {
         let listed: Vec<_> = schedules.iter().map(|(what, ..)| json!({"Name": name(what)})).collect();

@@ -144,22 +144,3 @@ pub async fn rehearse(nodes: &Api<Node>, node: &Node, claimant: &Claimant<'_>) -
         Err(error) => Err(error),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_support::api_server::{NODE_PATH, node, status};
-    use crate::test_support::context::{Case, TestContext, client};
-    use crate::test_support::script::call;
-
-    #[tokio::test(start_paused = true)]
-    async fn claim_of_a_changing_node_is_tried_three_times() {
-        let changed = || call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
-        let look = || call(format!("GET {NODE_PATH}")).says(200, node());
-        let (context, case) =
-            (TestContext::new(&[], [changed(), look(), changed(), look(), changed()], []), Case::spot());
-        let (nodes, attempt) = (Api::all(client(&context).await), case.attempt(&context).await);
-        let claimed = claim(&nodes, &case.instance, &case.target(&attempt).claimant()).await;
-        assert!(matches!(claimed, Err(NodeError::Api(ApiError::Contended(_)))), "{claimed:?}");
-    }
-}

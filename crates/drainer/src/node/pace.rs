@@ -62,26 +62,3 @@ pub(crate) async fn taint(nodes: &Api<Node>, instance: &Instance, claimant: &Cla
     })
     .await
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::test_support::api_server::{NODE_PATH, claimed, status};
-    use crate::test_support::context::{TestContext, claim, client};
-    use crate::test_support::script::call;
-
-    #[tokio::test(start_paused = true)]
-    async fn node_that_changes_each_time_is_patched_five_times() {
-        let mut node = claimed("terminate lifecycle action", "e-1", "r-1");
-        let pace = json!({"group": null, "claimed": "1970-01-01T00:00:00Z"});
-        let annotation = json!({"event": "e-1", "request": "r-1", "notice": "n", "cordoned": true, "pace": pace});
-        node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.to_string());
-        let look = || call(format!("GET {NODE_PATH}")).says(200, &node);
-        let changed = || call(format!("PATCH {NODE_PATH}")).with("over").says(422, status(422, "Invalid", "nodes"));
-        let context = TestContext::new(&[], (0..5).flat_map(|_| [look(), changed()]), []);
-        let written = set_over(&Api::all(client(&context).await), &claim("e-1"), "e-1").await;
-        assert!(matches!(written, Err(ApiError::Contended(_))), "{written:?}");
-    }
-}

@@ -48,26 +48,3 @@ pub(crate) async fn uncordon(
     })
     .await
 }
-
-#[cfg(test)]
-mod tests {
-    use jiff::Timestamp;
-    use spillway_notice::Kind;
-
-    use super::*;
-    use crate::test_support::api_server::{NODE_PATH, claimed, status};
-    use crate::test_support::context::{TestContext, client};
-    use crate::test_support::instance;
-    use crate::test_support::script::call;
-
-    #[tokio::test(start_paused = true)]
-    async fn uncordon_of_a_changing_node_is_tried_five_times() {
-        let node = claimed(Kind::Stopping.as_str(), "e-0", "r-0");
-        let look = || call(format!("GET {NODE_PATH}")).says(200, &node);
-        let changed = || call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
-        let context = TestContext::new(&[], (0..5).flat_map(|_| [look(), changed()]), []);
-        let runs = UncordonCause::Stop { runs_since: Timestamp::UNIX_EPOCH };
-        let undone = uncordon(&client(&context).await, &instance(), &runs, &mut Undo::default()).await;
-        assert!(matches!(undone, Err(ApiError::Contended(_))), "{undone:?}");
-    }
-}

@@ -76,25 +76,3 @@ pub(crate) async fn until_given_back(nodes: &Api<Node>, claim: &Claim) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_support::api_server::{NODE, status};
-    use crate::test_support::context::{TestContext, client};
-    use crate::test_support::log::logged_in_time;
-    use crate::test_support::script::call;
-
-    #[test]
-    fn failed_watch_of_a_node_is_logged_once() {
-        let refused = call("GET /api/v1/nodes").says(403, status(403, "Forbidden", "nodes")).repeated();
-        let lines = logged_in_time(async {
-            let context = TestContext::new(&[], [refused], []);
-            let mut watch = NodeWatch::of(Api::all(client(&context).await), NODE);
-            for _ in 0..3 {
-                assert!(watch.next().await.is_none());
-            }
-        });
-        assert_eq!(lines, [format!("WARN: cannot watch node {NODE}; looking every few seconds")]);
-    }
-}

@@ -120,10 +120,8 @@ mod tests {
         let (reason, ..) = published(BlockageNews::Begun(vec![unready]));
         assert!(reason.ends_with(&format!("{sentence}; set a policy")), "{reason}");
 
-        let (reason, pods, _) = published(BlockageNews::Begun(vec![by("db", "db-0", None), by("web", "web-0", until)]));
-        let sentence = "PodDisruptionBudget db blocks it and nothing forces it to leave";
-        assert_eq!(reason, format!("2 pods cannot leave node ip-10-0-0-1.ec2.internal, such as shop/db-0: {sentence}"));
-        assert_eq!(pods.len(), 2);
+        let (reason, ..) = published(BlockageNews::Begun(vec![by("db", "db-0", None)]));
+        assert!(reason.ends_with("PodDisruptionBudget db blocks it and nothing forces it to leave"), "{reason}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -133,7 +131,5 @@ mod tests {
         assert_eq!(detail_type, "Spillway Drain Unblocked");
         assert_eq!(reason, "nothing blocks pod shop/db-0 of node ip-10-0-0-1.ec2.internal any more");
         assert_eq!(pods, [Pod::AtTheBegin(Leaving { pod: "shop/db-0".to_owned() })]);
-        let (reason, ..) = published(BlockageNews::Over(vec![released("db-0"), released("web-0")]));
-        assert_eq!(reason, "nothing blocks the 2 pods of node ip-10-0-0-1.ec2.internal any more");
     }
 }

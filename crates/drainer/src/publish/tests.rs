@@ -257,7 +257,6 @@ async fn failure_has_error_type_and_state_of_the_hook() {
     let receipt = receipt_of(&story(), Err(&pods_lost()));
     let line = json_of(&document::lines(&receipt, after(9_060))[0]);
     assert_eq!((&line["level"], &line["error"]), (&"ERROR".into(), &"PodsLost".into()));
-    insta::assert_snapshot!(line["message"].as_str().unwrap());
     assert_eq!(receipt_of(&story(), Ok(&drained())).receipt.error, None);
 }
 
@@ -322,15 +321,9 @@ async fn continued_receipt_counts_no_pod_as_lost() {
     let line = document::lines(&first, after(9_060)).remove(0);
     // Unformatted, for the tests of receipt readers.
     insta::assert_snapshot!("the_receipt_of_a_drain_that_is_continued", line);
-    let line = json_of(&line);
-    assert_eq!(line["level"], "INFO");
-    insta::assert_snapshot!(line["message"].as_str().unwrap());
     let metrics = measured(&first);
     assert_eq!((&metrics["PodsLost"], &metrics["HooksNotCompleted"]), (&0.into(), &0.into()));
     assert_eq!(metrics.get("NoticeToDrained"), None, "the node is not empty");
-    let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(after(350)));
-    tokio::time::advance(Duration::from_millis(8_700)).await;
-    insta::assert_compact_json_snapshot!(story.1.in_short(&story.0, &invocation));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,6 @@
 pub(crate) mod api_server;
 pub(crate) mod aws;
 pub(crate) mod context;
-pub(crate) mod log;
 
 pub(crate) use crate::doubles::script;
 pub(crate) use spillway_core::test_support::{at, hook, instance, instance_id, notice, settings};

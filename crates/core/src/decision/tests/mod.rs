@@ -86,22 +86,6 @@ fn node_stands_for_an_instance_that_goes_soon() {
 }
 
 #[test]
-fn receipt_names_each_decision() {
-    let later = Decision::Postpone(Timestamp::UNIX_EPOCH);
-    let all = [Decision::Drain, Decision::Cordon, Decision::AwaitReady, Decision::Complete, Decision::Undo];
-    let all = all.into_iter().chain([
-        Decision::OutOfService,
-        Decision::NodeClaim,
-        later,
-        Decision::Ignore(Reason::NothingLeft),
-    ]);
-    let names: Vec<_> = all.map(|decision| decision.as_str()).collect();
-    let expected =
-        ["drain", "cordon", "await-ready", "complete", "uncordon", "out-of-service", "nodeclaim", "postpone", "ignore"];
-    assert_eq!(names, expected);
-}
-
-#[test]
 fn hook_is_ours_if_the_setting_names_it() {
     let not_ours = |name: &str| Some(Reason::NotOurHook(name.to_owned()));
     assert_eq!(hook("spillway", &[]), None);

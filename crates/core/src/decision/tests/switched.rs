@@ -51,14 +51,6 @@ fn only_the_named_family_is_drained_or_cordoned() {
 }
 
 #[test]
-fn disabled_family_is_the_reason_for_every_owner() {
-    let off = Decision::Ignore(Reason::SwitchedOff(Switch::Lists(NoticeFamily::Spot)));
-    for owner in [ManagedBy::ManagedNodeGroup, ManagedBy::Karpenter, ManagedBy::AutoMode, ManagedBy::Fargate] {
-        assert_eq!(decided(Kind::Spot, owner, &[("SPILLWAY_DRAIN_ON", "off")]), off, "{owner:?}");
-    }
-}
-
-#[test]
 fn managed_node_groups_off_ignores_every_notice() {
     let variables =
         [("SPILLWAY_MANAGED_NODE_GROUPS", "off"), ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change")];

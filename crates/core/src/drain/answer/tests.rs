@@ -113,8 +113,3 @@ fn pod_too_long_to_be_read_is_leaving() {
     assert_eq!(read(65_536), Answer::Leaving);
     assert!(matches!(read(65_535), Answer::Unanswered { .. }), "incomplete");
 }
-
-#[test]
-fn deletion_has_its_own_name() {
-    assert_eq!((Answer::Leaving.name(Method::Evict), Answer::Leaving.name(Method::Delete)), ("evicted", "deleted"));
-}

@@ -133,21 +133,6 @@ fn drain_ends_with_the_pods_end_not_with_its_eviction() {
 }
 
 #[test]
-fn drain_knows_its_pods_and_their_volume_claims() {
-    let now = Instant::now();
-    let progress = drain(&[with_volume("db-0")], held_by_hook(now), now);
-    assert_eq!([uid("db-0"), uid("db-1")].map(|uid| progress.knows(&uid)), [true, false]);
-    assert_eq!(progress.into_pods()[&uid("db-0")].claims, ["data"]);
-}
-
-fn with_volume(name: &str) -> Pod {
-    let mut pod = pod(name, None);
-    let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
-    pod.spec = serde_json::from_value(json!({"volumes": volumes})).unwrap();
-    pod
-}
-
-#[test]
 fn critical_pods_wait_until_the_others_are_gone_or_blocked() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("slow", None), pod("web-0", None)];
@@ -162,48 +147,11 @@ fn critical_pods_wait_until_the_others_are_gone_or_blocked() {
 }
 
 #[test]
-fn critical_pods_start_at_half_the_window_beside_others() {
-    let now = Instant::now();
-    let mut pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    // The grace of an ordinary pod does not matter to a critical one.
-    pods[1].spec.termination_grace_period_seconds = Some(600);
-    let mut progress = drain(&pods, hard(now, 120), now);
-    progress.requests(now);
-    let half = progress.next_due(now).unwrap();
-    assert_eq!(half, now + seconds(60));
-    assert!(progress.requests(half - Duration::from_millis(1)).is_empty());
-    assert_eq!(names(&progress.requests(half)), ["dns"]);
-    progress.answered(&uid("dns"), blocked(), half);
-    assert_eq!(progress.next_due(half), Some(half + seconds(5)), "its budget has time");
-    assert_eq!(progress.requests(now + seconds(88))[0].method, Method::Delete);
-}
-
-#[test]
-fn pod_that_comes_after_the_list_is_evicted_too() {
-    let now = Instant::now();
-    let mut progress = drain(&[], held_by_hook(now), now);
-    assert_eq!(progress.end(), Some(DrainEnd::Empty));
-    progress.changed(applied(pod("late", None)), now);
-    assert_eq!(names(&progress.requests(now)), ["late"]);
-}
-
-#[test]
 fn new_list_shows_the_pods_that_went_in_the_meantime() {
     let now = Instant::now();
     let mut progress = drain(&[pod("a", None), pod("b", None)], held_by_hook(now), now);
     progress.changed(Change::Listed(vec![pod("b", None), pod("c", None)]), now);
     assert_eq!(names(&progress.requests(now)), ["b", "c"]);
-}
-
-#[test]
-fn number_of_evictions_under_way_is_bounded() {
-    let now = Instant::now();
-    let pods: Vec<Pod> = (0..EVICTIONS_AT_ONCE + 10).map(|n| pod(&format!("p-{n:03}"), None)).collect();
-    let mut progress = drain(&pods, held_by_hook(now), now);
-    assert_eq!(progress.requests(now).len(), EVICTIONS_AT_ONCE);
-    assert_eq!(progress.next_due(now), None, "the rest waits for an answer, not for a time");
-    progress.answered(&uid("p-000"), Answer::Leaving, now);
-    assert_eq!(progress.requests(now).len(), 1);
 }
 
 #[test]
@@ -254,27 +202,6 @@ fn unblocked_finished_or_possibly_staying_pod_is_not_deleted() {
             }
             at = progress.next_due(at).unwrap();
         }
-    }
-}
-
-#[test]
-fn blocked_pod_with_a_volume_is_deleted_earlier() {
-    let now = Instant::now();
-    let window = Window { detaching: seconds(60), ..held_by_hook(now) };
-    let mut progress = answered(&[with_volume("db-0"), pod("web-0", None)], &blocked(), window, now);
-    progress.news(now);
-    let Some(BlockageNews::Begun(published)) = progress.news(now + seconds(60)) else { panic!() };
-    for (pod, forced_s) in published.iter().zip([600 - 32 - 60, 600 - 32]) {
-        let forced = now + seconds(forced_s);
-        assert_eq!(pod.until, Some(forced));
-        let early = progress.requests(forced - Duration::from_millis(1));
-        assert!(early.iter().all(|request| request.method == Method::Evict), "{early:?}");
-        for request in early {
-            progress.answered(&request.uid, blocked(), forced - Duration::from_millis(1));
-        }
-        let requests = progress.requests(forced);
-        assert_eq!((&requests[0].uid, requests[0].method), (&pod.uid, Method::Delete));
-        progress.answered(&pod.uid, Answer::Leaving, forced);
     }
 }
 

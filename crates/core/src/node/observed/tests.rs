@@ -96,11 +96,6 @@ fn time_of_a_cordon_is_that_of_its_taint() {
 }
 
 #[test]
-fn claim_tests_the_node_before_it_changes_it() {
-    insta::assert_snapshot!(patch(ObservedNode::untouched(), &first()));
-}
-
-#[test]
 fn claim_leaves_all_its_marks() {
     let claimant = Claimant { taint: Some(taint(OURS)), excludes: true, ..first() };
     insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant));
@@ -111,7 +106,11 @@ fn claim_leaves_all_its_marks() {
 #[test]
 fn claim_adds_missing_maps() {
     let bare = ObservedNode { labels: None, annotations: None, ..ObservedNode::untouched() };
-    insta::assert_snapshot!(patch(bare, &Claimant { excludes: true, ..first() }));
+    let patch = patch(bare, &Claimant { excludes: true, ..first() });
+    for map in ["annotations", "labels"] {
+        assert!(patch.contains(&format!(r#"{{"op":"test","path":"/metadata/{map}","value":null}}"#)), "{patch}");
+        assert!(patch.contains(&format!(r#"{{"op":"add","path":"/metadata/{map}","value":{{}}}}"#)), "{patch}");
+    }
 }
 
 #[test]
@@ -148,7 +147,7 @@ fn cordoned_node_is_claimed_without_its_cordon() {
         let free = free(observed, &first());
         assert_eq!((free.how, free.annotation.cordoned), (ClaimResult::CordonedByOthers, false));
     }
-    insta::assert_snapshot!(patch(cordoned, &first()));
+    assert!(!patch(cordoned, &first()).contains(r#""op":"add","path":"/spec/unschedulable""#));
 }
 
 #[test]

@@ -166,16 +166,6 @@ async fn failing_claim_is_skipped_if_the_instance_goes() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
-#[tokio::test(start_paused = true)]
-async fn hook_that_is_over_before_the_claim_ends_the_notice() {
-    let unanswered = [patch().repeated(), call(format!("GET {NODE_PATH}")).perhaps().repeated()];
-    let context = TestContext::new(&[], unanswered, [hook_described(), heartbeat(), hook_over()]);
-    let mut record = Record::default();
-    let claimed = claimed_by(&context, &Case::held(Kind::Terminate), &mut record).await.unwrap();
-    assert_eq!(claimed, Err(Outcome::Ignored(Reason::HookIsOver).into()));
-    assert_eq!(record.hook, HookStatus::AlreadyOver(None));
-}
-
 /// The instance may be in use again.
 #[tokio::test(start_paused = true)]
 async fn return_to_the_warm_pool_waits_for_its_first_heartbeat() {

@@ -1,4 +1,4 @@
-use spillway_core::decision::{Decision, begins};
+use spillway_core::decision::Decision;
 
 use super::*;
 use crate::actions::dry_run::dry_run;
@@ -33,30 +33,6 @@ async fn eviction_in_a_dry_run_has_ten_seconds() {
     let api = [read_node(node()), list_pods(&[pod("a")]), unanswered];
     let (_, record) = rehearsed(&Case::spot(), Decision::Drain, api).await;
     assert_eq!((record.pods.len(), began.elapsed().as_secs()), (1, 10));
-}
-
-#[tokio::test(start_paused = true)]
-async fn other_decisions_are_described_after_one_read_of_the_node() {
-    for (decision, would) in [
-        (Decision::Cordon, "cordoned node"),
-        (Decision::Undo, "uncordoned node"),
-        (Decision::OutOfService, "declared node"),
-        (Decision::NodeClaim, "deleted the NodeClaim"),
-        (Decision::AwaitReady, "completed the launch hook as soon"),
-        (Decision::Complete, "completed the launch hook at once"),
-    ] {
-        let (outcome, _) = rehearsed(&Case::spot(), decision, [read_node(node())]).await;
-        assert!(outcome.to_string().starts_with(&format!("dry run: would have {would}")), "{outcome}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn later_drain_is_described_with_its_begin() {
-    let case = Case::of(Kind::Maintenance, Deadline::Hard(at("1970-01-03T00:00:00Z")));
-    let (outcome, _) = rehearsed(&case, Decision::Cordon, [read_node(node())]).await;
-    let begins = begins(&case.notice, &crate::test_support::settings(&DRY));
-    let waited = format!("dry run: would have waited until {begins} and then cordoned node {NODE}");
-    assert!(outcome.to_string().starts_with(&waited), "{outcome}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -52,17 +52,3 @@ async fn launch_hook_that_is_over_ends_the_wait() {
     let (outcome, hook) = waited(never_joined(), [hook_described(), heartbeat(), hook_over()]).await;
     assert_eq!((outcome.unwrap(), hook), (Outcome::Ignored(Reason::LaunchIsOver), HookStatus::AlreadyOver(None)));
 }
-
-#[tokio::test(start_paused = true)]
-async fn last_observation_counts_unless_a_right_is_missing() {
-    for (code, error_type) in [(503, "NodeNotReady"), (403, "KubernetesDenied")] {
-        let api = [
-            read_node(not_ready()),
-            call("GET /api/v1/nodes").with("metadata.name").says(200, list("Node", &[])),
-            watch_node().streams(&[]).perhaps(),
-            call(format!("GET {NODE_PATH}")).says(code, status(code, "why", "nodes")).repeated(),
-        ];
-        let (outcome, _) = waited(api, [hook_described(), heartbeat().repeated().perhaps()]).await;
-        assert_eq!(outcome.unwrap_err().error_type(), error_type);
-    }
-}

@@ -90,19 +90,3 @@ async fn last_answer_depends_on_the_failure_and_its_stage() {
     assert_eq!(of(&terminate, denied("ec2:DescribeInstances"), Decided), None, "the right may be granted");
     assert_eq!(of(&Case::spot().attempt(&context).await, pods_lost(), Decided), None, "there is no hook");
 }
-
-#[tokio::test(start_paused = true)]
-async fn completed_or_expired_hook_gets_no_last_answer() {
-    for (ending, is_completed) in [(completed("CONTINUE"), true), (denied(), true), (hook_over(), false)] {
-        let context = TestContext::new(&[], [], [hook_described(), ending]);
-        let case = Case::held(Kind::Terminate);
-        let attempt = case.attempt(&context).await;
-        assert_eq!(last_answer(&attempt, &pods_lost(), Decided, &context.settings), Some(Continue));
-        if is_completed {
-            drop(complete(&attempt, Continue, &mut Record::default()).await);
-        } else {
-            attempt.hold_action_during(attempt.wait_until_action_is_over()).await;
-        }
-        assert_eq!(last_answer(&attempt, &pods_lost(), Decided, &context.settings), None);
-    }
-}

@@ -54,16 +54,6 @@ async fn silent_node_of_a_down_instance_gets_the_taint() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_right_to_taint_or_describe_is_a_failure() {
-    let denied = patch_node().says(403, status(403, "Forbidden", "nodes"));
-    let failure = declared(InstanceState::Down, [silent(), denied], [still_down()]).await.unwrap_err();
-    assert_eq!(failure.error_type(), "KubernetesDenied");
-    let denied = call("DescribeInstances").says(403, query_error("UnauthorizedOperation", "no"));
-    let failure = declared(InstanceState::Down, [silent()], [denied]).await.unwrap_err();
-    assert!(matches!(failure, Failure::Aws(_)), "{failure:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn node_that_stays_ready_is_not_tainted() {
     let api = [read_node(node()).repeated(), list_node(node()), watch_node().streams(&[])].map(Expected::at_any_time);
     assert_eq!(of_down(api, []).await, ignored(Reason::StillReady(NODE.to_owned())));

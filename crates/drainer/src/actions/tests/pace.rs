@@ -1,13 +1,7 @@
-use std::collections::BTreeMap;
-
-use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::node::pace::OtherDrains;
 use spillway_notice::Maintenance;
 
 use super::*;
-use crate::actions::pace;
-use crate::node::ClaimedNode;
-use crate::test_support::context::{claim as claimed_by, client};
 
 const SCHEDULE: &str = "i-0123456789abcdef0.M-1";
 const SECOND: &str = "i-0123456789abcdef0.M-1.again";
@@ -161,22 +155,4 @@ async fn drain_begins_when_other_nodes_cannot_be_listed() {
     let began = Instant::now();
     begins([read_node(node()).repeated(), busy.repeated(), claim].into_iter().chain(drains())).await;
     assert_eq!(began.elapsed().as_secs(), 10 + 10 + 5, "before and after the claim, and late pods");
-}
-
-#[tokio::test(start_paused = true)]
-async fn end_of_a_drain_is_written_by_the_holder_of_its_claim() {
-    for (end, holder, is_written) in [
-        (DrainEnd::Empty, "e-1", true),
-        (DrainEnd::Stopped(StopReason::GivenBack), "e-1", false),
-        (DrainEnd::Empty, "e-2", false),
-    ] {
-        let context = TestContext::new(&[], marked_over().into_iter().filter(|_| is_written), []);
-        let (case, now) = (planned(), Instant::now());
-        let attempt = case.attempt(&context).await;
-        let (pods, over_at, ended_at) = (BTreeMap::new(), now, now);
-        let node = ClaimedNode { claim: claimed_by(holder), client: client(&context).await };
-        let report =
-            DrainReport { pods, window: attempt.window, blockage: None, end, over_at, ended_at, watch_error: None };
-        pace::mark_over(&attempt, &node, &report).await;
-    }
 }

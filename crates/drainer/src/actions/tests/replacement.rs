@@ -111,13 +111,6 @@ async fn contended_group_is_checked_and_requested_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn request_whose_answer_was_lost_is_not_repeated() {
-    let first = checked("InService", "marked-for-termination").into_iter().chain([call(TERMINATE).lost()]);
-    let (told, _) = replaced(first.chain(checked("Terminating:Wait", "marked-for-termination"))).await;
-    assert!(told.starts_with("requested at "), "{told}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn failure_of_a_call_is_the_reason_within_half_a_minute() {
     let check = || checked("InService", "marked-for-termination").into_iter();
     let denied = call(TERMINATE).says(403, query_error("AccessDenied", "why"));
@@ -125,14 +118,6 @@ async fn failure_of_a_call_is_the_reason_within_half_a_minute() {
     assert!(told.starts_with("not requested: autoscaling:TerminateInstanceInAutoScalingGroup is denied"), "{told}");
     assert_eq!(seconds, 0);
     assert_eq!(replaced(check().chain([call(TERMINATE)])).await.1, 30, "it hangs");
-}
-
-#[tokio::test(start_paused = true)]
-async fn instance_without_the_tag_costs_no_call() {
-    let (context, mut case) = (TestContext::new(&[ON], [], []), Case::spot());
-    case.instance.spot_request = Some("sir-1".to_owned());
-    let attempt = case.attempt(&context).await;
-    assert_eq!(replace(&context, &case.target(&attempt), &claim("e-1"), Kind::Spot).await, None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -78,16 +78,6 @@ async fn target_that_stays_holds_the_hook_for_ten_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn target_left_at_the_end_of_the_invocation_keeps_the_hook() {
-    let aws = [hook_described(), group_described(false)].into_iter().chain(groups());
-    let mut case = Case::held(Kind::Terminate);
-    let clock = case.invocation.clock;
-    case.invocation = Invocation::until(clock.now() + SignedDuration::from_secs(120), "r-1", clock);
-    let failure = drain_targets(&case, aws.chain([health("draining").repeated()])).await.0.unwrap_err();
-    assert!(matches!(failure, Failure::StillHeld { .. }), "{failure:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn hook_waits_for_no_unknown_gone_or_denied_target() {
     let at_once = AfterDrain { late_pods_ms: 5_000, ..AfterDrain::default() };
     for last in [health("unused"), call("DescribeTargetHealth").says(400, error("TargetGroupNotFound"))] {

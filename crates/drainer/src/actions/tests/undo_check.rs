@@ -57,14 +57,6 @@ async fn cluster_that_is_silent_for_fifteen_seconds_is_checked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn denied_access_means_not_ours_unless_a_claim_was_made() {
-    let denied = || call(format!("GET {NODE_PATH}")).says(403, status(403, "Forbidden", "nodes")).repeated();
-    let outcome = checked(running(), 0, [denied()], []).await.unwrap();
-    assert!(matches!(outcome, UncordonOutcome::Ignored(Reason::AccessDenied { code: 403, .. })), "{outcome:?}");
-    assert_eq!(checked(rebalance(), 0, [denied()], []).await.unwrap_err().error_type(), "KubernetesDenied");
-}
-
-#[tokio::test(start_paused = true)]
 async fn instance_that_goes_down_again_is_left_to_its_notice() {
     let mut case = running();
     case.instance.state = InstanceState::GoingDown;

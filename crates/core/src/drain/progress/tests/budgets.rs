@@ -53,23 +53,6 @@ fn edited_budget_lets_all_of_its_pods_be_tried_once() {
 }
 
 #[test]
-fn budgets_are_watched_once_a_pod_is_blocked() {
-    let now = Instant::now();
-    assert!(drain(&pods(1), held_by_hook(now), now).namespaces_to_watch().is_empty());
-    assert_eq!(all_blocked(1, now).namespaces_to_watch(), ["shop"].into());
-}
-
-#[test]
-fn blocking_budget_is_logged_once_and_counted_each_time() {
-    let now = Instant::now();
-    let mut progress = all_blocked(1, now);
-    let again = progress.next_due(now).unwrap();
-    answer_all(&mut progress, &blocked(), again);
-    assert_eq!(progress.take_transitions().len(), 1);
-    assert_eq!(progress.into_pods()[&uid("web-00")].history.answers, [("blocked-by-budget", 2)].into());
-}
-
-#[test]
 fn allowed_evictions_go_to_the_longest_waiting_pods() {
     let now = Instant::now();
     let mut progress = all_blocked(5, now);
@@ -86,29 +69,6 @@ fn allowed_evictions_go_to_the_longest_waiting_pods() {
     assert!(progress.requests(later).is_empty(), "used up");
     allows(&mut progress, 3, later);
     assert_eq!(names(&progress.requests(later)), ["web-00", "web-03", "web-04"]);
-}
-
-#[test]
-fn twenty_pods_leave_as_fast_as_their_budget_of_one_allows() {
-    let mut now = Instant::now();
-    let mut progress = drain(&pods(20), held_by_hook(now), now);
-    let mut requests = 20;
-    for (n, request) in progress.requests(now).into_iter().enumerate() {
-        progress.answered(&request.uid, if n == 0 { Answer::Leaving } else { blocked() }, now);
-    }
-    allows(&mut progress, 0, now);
-    for _ in 1..20 {
-        now += Duration::from_millis(300);
-        assert!(progress.requests(now).is_empty(), "none is allowed");
-        allows(&mut progress, 1, now);
-        let requested = progress.requests(now);
-        assert_eq!(requested.len(), 1);
-        requests += requested.len();
-        allows(&mut progress, 0, now);
-        take(&mut progress, requested, now);
-    }
-    let left = progress.into_pods().into_values().filter(|pod| matches!(pod.state, PodState::Leaving { .. })).count();
-    assert_eq!((left, requests), (20, 39), "one refusal for each pod but the first");
 }
 
 #[test]
@@ -232,32 +192,4 @@ fn two_budgets_of_a_pod_are_named_and_logged_once() {
     answer_all(&mut progress, &Answer::BlockedBySeveral, again);
     progress.budgets_changed("shop", Change::Listed(two_budgets()), again);
     assert!(progress.take_transitions().is_empty());
-}
-
-#[test]
-fn pod_with_one_budget_left_waits_for_the_slow_retry() {
-    let now = Instant::now();
-    let mut progress = blocked_by_several(now);
-    progress.budgets_changed("shop", Change::Listed(two_budgets()), now);
-    progress.budgets_changed("shop", Change::Deleted(Box::new(two_budgets().remove(0))), now);
-    assert!(progress.requests(now).is_empty());
-    let again = now + seconds(5);
-    assert_eq!(progress.next_due(now), Some(again));
-    assert_eq!(names(&progress.requests(again)), ["web-00"]);
-}
-
-#[test]
-fn only_the_first_few_of_many_budgets_are_named() {
-    let now = Instant::now();
-    let mut progress = blocked_by_several(now);
-    let numbered = |n: usize| {
-        two_budgets().into_iter().map(move |mut budget| {
-            budget.metadata.name = budget.metadata.name.map(|name| format!("{name}-{n:02}"));
-            budget
-        })
-    };
-    progress.budgets_changed("shop", Change::Listed((0..100).flat_map(numbered).collect()), now);
-    let pods = progress.into_pods();
-    let by = pods[&uid("web-00")].blocked.by().unwrap().to_string();
-    assert_eq!(by, "PodDisruptionBudgets all-00 and all-01 and all-02 and all-03 (leave the pod one)");
 }

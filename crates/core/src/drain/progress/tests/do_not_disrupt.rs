@@ -14,29 +14,6 @@ fn started(mut pod: Pod, ago: Duration) -> Pod {
     pod
 }
 
-/// The annotation ends when a critical pod would be requested to leave.
-#[test]
-fn annotated_pod_is_evicted_once_its_annotation_ends() {
-    let now = Instant::now();
-    let pods = [annotated("web-0", "true", None), pod("dns", Some("system-cluster-critical"))];
-    for (window, ends_s) in [(hard(now, 120), 60), (held_by_hook(now), 300)] {
-        let mut progress = drain(&pods, window, now);
-        assert_eq!(names(&progress.requests(now)), ["dns"], "a critical pod does not wait for it");
-        progress.answered(&uid("dns"), Answer::Gone, now);
-        let ends = now + seconds(ends_s);
-        assert_eq!((progress.end(), progress.next_due(now)), (None, Some(ends)));
-        assert!(progress.requests(ends - Duration::from_millis(1)).is_empty());
-        let requests = progress.requests(ends);
-        assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::Evict));
-        progress.answered(&uid("web-0"), Answer::Leaving, ends);
-        let transitions = progress.take_transitions();
-        let [Transition::Blocked(_, by), Transition::Gone(_), Transition::Evicted(_)] = transitions.as_slice() else {
-            panic!("{transitions:?}")
-        };
-        assert_eq!(by.to_string(), "its annotation karpenter.sh/do-not-disrupt=true");
-    }
-}
-
 #[test]
 fn annotated_pod_with_a_long_grace_is_evicted_in_time() {
     let now = Instant::now();
@@ -103,24 +80,4 @@ fn annotation_added_to_a_blocked_pod_is_respected() {
     let mut progress = answered(&web(), &blocked(), held_by_hook(now), now);
     progress.changed(applied(annotated("web-0", "true", None)), now);
     assert_eq!(progress.next_due(now), Some(now + seconds(300)), "until it ends");
-}
-
-#[test]
-fn annotation_added_to_a_leaving_pod_is_ignored() {
-    let now = Instant::now();
-    let mut progress = answered(&web(), &Answer::Leaving, held_by_hook(now), now);
-    progress.changed(applied(annotated("web-0", "true", None)), now);
-    progress.changed(gone("web-0"), now);
-    assert_eq!(progress.end(), Some(DrainEnd::Empty));
-}
-
-#[test]
-fn annotated_critical_pod_is_evicted_once_its_annotation_ends() {
-    let now = Instant::now();
-    let pods = [pod("web-0", None), annotated("dns", "true", Some("system-cluster-critical"))];
-    let mut progress = drain(&pods, hard(now, 120), now);
-    assert_eq!(names(&progress.requests(now)), ["web-0"]);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
-    let requests = progress.requests(now + seconds(60));
-    assert_eq!((names(&requests), requests[0].method), (vec!["dns"], Method::Evict));
 }

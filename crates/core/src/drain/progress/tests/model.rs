@@ -153,23 +153,6 @@ proptest! {
     }
 
     #[test]
-    fn held_hook_clamps_nothing_and_forces_only_blocked_pods(
-        draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
-    ) {
-        let window = by_hook(hard(Instant::now(), window_s));
-        let (requested, progress) = play(&draws, window);
-        let pods = progress.into_pods();
-        for (at, request) in &requested {
-            prop_assert_eq!(request.grace, Grace::Own);
-            let pod = &pods[&request.uid];
-            if request.method == Method::Delete {
-                prop_assert!(Some(window.start + *at) >= window.forced_from(pod.grace), "{request:?} at {at:?}");
-                prop_assert!(pod.blocked.last().is_some(), "{request:?}");
-            }
-        }
-    }
-
-    #[test]
     fn unknown_end_shortens_no_grace_and_has_no_tiers(
         draws in prop::collection::vec(draw(), 1..9), respected_s in 0..300_u64,
     ) {

@@ -8,28 +8,6 @@ fn annotated(name: &str, drain: &str) -> Pod {
     pod
 }
 
-/// Pod of Mountpoint for Amazon S3: pods with its volume get errors once it has gone.
-fn mount_pod(name: &str) -> Pod {
-    let mut pod = pod(name, Some("mount-s3-critical"));
-    pod.metadata.labels = Some([("s3.csi.aws.com/mountpoint-version".to_owned(), "1.20.0".to_owned())].into());
-    pod
-}
-
-#[test]
-fn last_pod_leaves_when_all_others_have_gone() {
-    let now = Instant::now();
-    let pods = [annotated("proxy", "last"), pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let mut progress = drain(&pods, hard(now, 120), now);
-    assert_eq!(names(&progress.requests(now)), ["web-0"]);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
-    progress.changed(gone("web-0"), now);
-    assert_eq!(names(&progress.requests(now)), ["dns"]);
-    progress.answered(&uid("dns"), Answer::Leaving, now);
-    assert!(progress.requests(now).is_empty(), "one is terminating");
-    progress.changed(gone("dns"), now);
-    assert_eq!(names(&progress.requests(now)), ["proxy"]);
-}
-
 /// Critical pods do not wait for blocked ones: they serve other nodes' pods too.
 #[test]
 fn last_pod_waits_for_blocked_pods_until_it_must_leave() {
@@ -102,17 +80,6 @@ fn going_instance_has_no_tiers_and_no_annotations() {
 }
 
 #[test]
-fn pod_annotated_with_wait_stays_until_it_finishes() {
-    let now = Instant::now();
-    let mut progress = drain(&[annotated("batch-0", "wait")], held_by_hook(now), now);
-    assert_eq!(progress.next_due(now), Some(now + seconds(300)));
-    let mut done = annotated("batch-0", "wait");
-    done.status = serde_json::from_value(json!({"phase": "Succeeded"})).unwrap();
-    progress.changed(applied(done), now);
-    assert_eq!(names(&progress.requests(now)), ["batch-0"]);
-}
-
-#[test]
 fn skipped_pod_is_left_alone_while_it_is_annotated() {
     let now = Instant::now();
     let mut progress = drain(&[annotated("agent", "skip"), pod("web-0", None)], hard(now, 120), now);
@@ -125,17 +92,6 @@ fn skipped_pod_is_left_alone_while_it_is_annotated() {
     progress.answered(&uid("agent"), blocked(), now);
     progress.changed(applied(annotated("agent", "skip")), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
-}
-
-/// `JuiceFS` creates the next mount pod before it deletes the last one.
-#[test]
-fn mount_pods_are_not_waited_for() {
-    let now = Instant::now();
-    let mut progress = answered(&[mount_pod("mp-1"), pod("web-0", None)], &Answer::Gone, held_by_hook(now), now);
-    progress.changed(applied(mount_pod("mp-2")), now);
-    assert!(progress.requests(now).is_empty());
-    assert_eq!(progress.end(), Some(DrainEnd::Empty));
-    assert!(progress.into_pods()[&uid("mp-1")].history.last_request().is_none());
 }
 
 /// A connection has 100 streams at least (RFC 9113, 6.5.2); a watch, a patch and a list have theirs.

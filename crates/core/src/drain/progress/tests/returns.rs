@@ -16,63 +16,6 @@ fn tolerant(name: &str, after_s: i64) -> Pod {
     pod
 }
 
-/// Evicts the pods that are due; a tolerant pod comes back at once for each.
-fn evict(progress: &mut Progress, next: &mut usize, at: Instant) -> usize {
-    let requests = progress.requests(at);
-    for request in &requests {
-        assert_eq!(request.method, Method::Evict);
-        progress.answered(&request.uid, Answer::Leaving, at);
-        progress.changed(gone(&request.name.name), at);
-        progress.changed(applied(tolerant(&format!("web-{next}"), 1)), at);
-        *next += 1;
-    }
-    requests.len()
-}
-
-#[test]
-fn returned_pod_is_not_waited_for() {
-    let now = Instant::now();
-    let mut progress = drain(&[tolerant("web-0", -60)], hard(now, 120), now);
-    let mut next = 1;
-    assert_eq!(evict(&mut progress, &mut next, now), 1);
-    assert_eq!((progress.end(), progress.requests(now).len()), (Some(DrainEnd::Empty), 0));
-    let returned = progress.take_transitions().into_iter().filter(|one| matches!(one, Transition::Returned(_)));
-    assert_eq!(returned.count(), 1);
-    assert!(progress.into_pods()[&uid("web-1")].is_returned);
-}
-
-#[test]
-fn returned_pods_are_evicted_with_doubling_pauses() {
-    let now = Instant::now();
-    let mut busy = pod("busy", None);
-    busy.metadata.annotations = Some([("spillway/drain".to_owned(), "wait".to_owned())].into());
-    let mut progress = drain(&[tolerant("web-0", -60), busy], held_by_hook(now), now);
-    let mut next = 1;
-    assert_eq!(evict(&mut progress, &mut next, now), 1);
-    let at = |second| now + seconds(second);
-    let evicted: Vec<u64> = (1..300).filter(|second| evict(&mut progress, &mut next, at(*second)) > 0).collect();
-    assert_eq!(evicted, [5, 15], "three evictions with the first");
-    assert_eq!(progress.end(), None);
-}
-
-/// Two pods of one `ReplicaSet` that were bound before the scheduler saw the cordon.
-#[test]
-fn backlog_pods_are_evicted_at_once_and_waited_for() {
-    let now = Instant::now();
-    let owned = |mut pod: Pod| {
-        pod.metadata.owner_references = serde_json::from_value(json!([
-            {"kind": "ReplicaSet", "apiVersion": "apps/v1", "name": "web", "uid": "o-1", "controller": true}]))
-        .unwrap();
-        pod
-    };
-    let mut progress = answered(&[owned(created("web-0", -60))], &Answer::Gone, hard(now, 120), now);
-    for name in ["web-1", "web-2"] {
-        progress.changed(applied(owned(created(name, 1))), now);
-    }
-    assert_eq!(names(&progress.requests(now)), ["web-1", "web-2"]);
-    assert_eq!(progress.end(), None);
-}
-
 #[test]
 fn returned_pod_behind_a_budget_is_never_forced() {
     let now = Instant::now();

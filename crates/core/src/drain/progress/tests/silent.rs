@@ -103,31 +103,6 @@ fn late_report_confirms_the_end_of_a_pod() {
 }
 
 #[test]
-fn silent_kubelet_forces_blocked_pods_of_a_going_instance() {
-    let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None), pod("web-1", None)], soon(now, 120), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), blocked(), now);
-    progress.answered(&uid("web-1"), Answer::Leaving, now);
-    assert!(progress.is_node_watch_due(now), "the instance may have gone");
-    let silent = now + seconds(1);
-    progress.kubelet_observed(Kubelet::Silent, silent);
-    let requests = progress.requests(silent);
-    assert_eq!(names(&requests), ["web-0"]);
-    assert_eq!((requests[0].method, requests[0].grace), (Method::Delete, Grace::Own));
-    progress.answered(&uid("web-0"), Answer::Leaving, silent);
-    progress.requests(silent);
-    assert_eq!(progress.end(), Some(DrainEnd::Silent));
-}
-
-#[test]
-fn answering_node_of_a_going_instance_is_waited_for() {
-    let now = Instant::now();
-    let progress = watched(leaving_all(&["a"], soon(now, 120), now), Kubelet::Answers, now);
-    assert_eq!(progress.end(), None);
-}
-
-#[test]
 fn dead_node_forces_blocked_pods_with_their_own_grace() {
     let now = Instant::now();
     assert!(!drain(&web(), held_by_hook(now), now).is_node_watch_due(now));
@@ -203,15 +178,6 @@ fn forged_condition_does_not_count_on_an_answering_node() {
 }
 
 #[test]
-fn collected_pod_is_unconfirmed_at_an_early_end() {
-    let now = Instant::now();
-    let mut progress = leaving_all(&["a"], held_by_hook(now), now);
-    collect(&mut progress, "a", now);
-    progress.kubelet_observed(Kubelet::Silent, now);
-    assert_eq!(states(progress), [SILENT]);
-}
-
-#[test]
 fn collected_blocked_pod_begins_its_grace() {
     let now = Instant::now();
     let mut progress = answered(&[pod("a", None)], &blocked(), held_by_hook(now), now);
@@ -220,16 +186,4 @@ fn collected_blocked_pod_begins_its_grace() {
     progress.kubelet_observed(Kubelet::Silent, removed);
     assert!(progress.requests(removed).is_empty(), "nothing left to request");
     assert_eq!((progress.end(), progress.next_due(removed)), (None, Some(removed + GRACE)));
-}
-
-#[test]
-fn collected_pod_with_a_long_grace_is_unconfirmed() {
-    let now = Instant::now();
-    let mut progress = drain(&[deleted(pod("a", None), GRACE, 3600)], held_by_hook(now), now);
-    collect(&mut progress, "a", now + GRACE);
-    progress.kubelet_observed(Kubelet::Silent, now + GRACE);
-    let due = progress.next_due(now + GRACE).unwrap();
-    assert_eq!(due, now + seconds(600) - MARGIN);
-    progress.requests(due);
-    assert_eq!(progress.end(), Some(DrainEnd::Silent));
 }

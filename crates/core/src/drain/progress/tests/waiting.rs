@@ -53,15 +53,6 @@ fn grace_period_of_centuries_does_not_panic() {
     assert!(progress.next_due(now).unwrap() > now + Duration::from_hours(24));
 }
 
-/// The list has only the node's pods: the next pod of the name is on another node.
-#[test]
-fn pod_absent_from_a_new_list_is_gone() {
-    let now = Instant::now();
-    let mut progress = leaving_all(&["db-0"], held_by_hook(now), now);
-    progress.changed(Change::Listed(vec![]), now);
-    assert_eq!(progress.end(), Some(DrainEnd::Empty));
-}
-
 /// Without a number the API server would keep the longer grace.
 #[tokio::test(start_paused = true)]
 async fn pod_with_too_long_a_grace_is_requested_again_once() {

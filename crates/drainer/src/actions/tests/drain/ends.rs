@@ -10,25 +10,6 @@ fn observed() -> Expected {
     call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time()
 }
 
-#[tokio::test(start_paused = true)]
-async fn pod_stuck_for_days_is_unconfirmed() {
-    let mut stuck = pod("stuck");
-    stuck["metadata"]["deletionTimestamp"] = json!("1969-12-29T00:00:00Z");
-    stuck["metadata"]["deletionGracePeriodSeconds"] = json!(30);
-    let (outcome, _) = drain_spot([claim_node(), list_pods(&[stuck]), watch_pods(&[]), observed()]).await;
-    let counts = Counts { moved: 0, lost: 0, unconfirmed: 1 };
-    assert_eq!(outcome.unwrap(), DrainOutcome::Stuck { node: NODE.to_owned(), counts }.into());
-}
-
-#[tokio::test(start_paused = true)]
-async fn hook_that_ends_during_the_drain_loses_the_pods_left() {
-    let evictions = [eviction("a"), eviction("b"), watch_pods(&[gone("a")]), observed().perhaps()];
-    let api = [claim_node(), pods(&["a", "b"])].into_iter().chain(evictions);
-    let context = TestContext::new(&[], api, [hook_described(), group_described(false), heartbeat(), hook_over()]);
-    let (outcome, _) = drain_held(&context, &Case::held(Kind::Terminate)).await;
-    assert_eq!(outcome.unwrap(), DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
-}
-
 /// Drains pods that do not leave within their hook's minute, and `gone`, which leaves. The hook gets `ABANDON`.
 async fn keep_instance(
     is_kept_before: bool,
@@ -53,7 +34,7 @@ async fn keep_instance(
 #[tokio::test(start_paused = true)]
 async fn kept_instance_names_the_pods_left() {
     let failure = keep_instance(false, &["a", "b", "c", "d", "e"], &["f"], [group_described(true)]).await;
-    insta::assert_snapshot!(failure.text());
+    assert!(failure.text().contains("shop/c: it was still shutting down; 2 more)"), "{}", failure.text());
 }
 
 /// Auto Scaling is called until pods may be forced. Without an answer the state of the earlier invocation holds.
@@ -97,23 +78,4 @@ async fn pod_on_the_node_of_a_hook_that_is_over_is_lost() {
     assert_eq!(outcome.unwrap(), DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
     assert_eq!(fates(&record), [("shop/a", Fate::Lost), ("shop/b", Fate::Unconfirmed)]);
     assert_eq!((record.node.as_deref(), record.hook), (Some(NODE), HookStatus::AlreadyOver(None)));
-}
-
-/// The node is empty, and would be watched for late pods.
-#[tokio::test(start_paused = true)]
-async fn given_back_node_ends_the_watch_for_late_pods() {
-    let api = [
-        claim_node(),
-        pods(&["a"]),
-        eviction("a"),
-        watch_pods(&[gone("a")]),
-        list_node(claimed(Kind::Rebalance.as_str(), "e-1", "r-1")).at_any_time(),
-        watch_node().lost().at_any_time(),
-        list_node(node()).at_any_time(),
-        watch_node().perhaps(),
-    ];
-    let context = TestContext::new(&[], api, [scheduled(&format!("{NODE}.rebalance-recommendation.0"))]);
-    let (outcome, record) = drain_case(&context, &Case::of(Kind::Rebalance, Deadline::Open)).await;
-    assert_eq!(outcome.unwrap(), drained(1));
-    assert!(record.after_drain.is_some_and(|waited| waited.late_pods_ms < 5_000), "{:?}", record.after_drain);
 }

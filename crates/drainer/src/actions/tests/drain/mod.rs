@@ -69,16 +69,6 @@ async fn denied_cordon_is_repeated_during_the_drain() {
     assert_eq!(steps, [StepName::Claimed, StepName::Drained]);
 }
 
-/// Thirty tries are enough for two minutes: each pause is at most twice as long as the one before.
-#[tokio::test(start_paused = true)]
-async fn denied_cordon_is_repeated_ever_less_often() {
-    let denied = || patch_node().says(403, denied_by_webhook(403));
-    let observed = call("GET /api/v1/nodes").says(503, "busy").repeated().at_any_time();
-    let api = [denied(), pods(&["a"]), eviction("a"), watch_pods(&[])].into_iter();
-    let (outcome, _) = drain_spot(api.chain((0..30).map(|_| denied().perhaps())).chain([observed])).await;
-    outcome.unwrap_err();
-}
-
 #[tokio::test(start_paused = true)]
 async fn dead_node_forces_its_pod_unless_most_of_its_zone_is_silent() {
     let mut silent = node();
@@ -151,20 +141,4 @@ async fn unanswered_eviction_delays_the_watch_by_a_second() {
     let unanswered = call("POST /api/v1/namespaces/shop/pods/a/eviction");
     let (outcome, record) = drain_spot([claim_node(), pods(&["a"]), unanswered, watch_pods(&[gone("a")])]).await;
     assert_eq!((outcome.unwrap(), second(&record, StepName::Drained)), (drained(1), 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn joined_drain_leaves_pods_to_the_holder_for_three_seconds() {
-    let api = [
-        patch_node().says(422, status(422, "Invalid", "nodes")),
-        read_node(claimed(Kind::Spot.as_str(), "e-0", "r-0")),
-        pods(&["a"]),
-        watch_pods(&[]),
-        eviction("a").says(404, status(404, "NotFound", "pods")),
-    ];
-    let (outcome, record) = drain_spot(api).await;
-    outcome.unwrap();
-    let claim = record.claim.as_ref().unwrap();
-    assert_eq!((claim.is_joined(), claim.holder.as_str()), (true, "e-0"));
-    assert_eq!(second(&record, StepName::Drained), 3);
 }

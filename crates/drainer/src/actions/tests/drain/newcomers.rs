@@ -20,22 +20,6 @@ async fn returned_pod_of_an_earlier_invocation_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pod_bound_just_before_the_cordon_is_evicted_before_the_hook() {
-    let mut late = pod("late");
-    late["metadata"]["resourceVersion"] = json!("9");
-    let api = [
-        claim_node(),
-        pods(&[]),
-        watch_pods(&[watched("ADDED", &late)]),
-        read_node(node()),
-        eviction("late").says(404, status(404, "NotFound", "pods")),
-        no_volumes(),
-    ];
-    let context = TestContext::new(&[], api, [hook_described(), group_described(false), completed("CONTINUE")]);
-    assert_eq!(drain_case(&context, &Case::held(Kind::Terminate)).await.0.unwrap(), drained(1));
-}
-
-#[tokio::test(start_paused = true)]
 async fn later_pod_is_evicted_only_from_the_claimed_node() {
     for (now_there, moved) in [(node(), 2), (successor(), 1)] {
         // An API server that has just started refuses what it will allow. Until it answers, nothing is evicted.
