@@ -273,6 +273,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn window_of_maintenance_starts_with_its_lead() {
+        let context = TestContext::new(&[], [], []);
+        let case = Case::of(Kind::Maintenance, Deadline::Hard(at("1970-01-01T02:00:00Z")));
+        let start = case.attempt(&context).await.window.start;
+        assert_eq!(case.invocation.clock.at(start), at("1970-01-01T01:00:00Z"));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn window_of_a_hook_is_tightened_and_never_moves() {
         // Three seconds a hundred times, less five for the completion.
         let aws = [hook_described_for(3), group_described(false).repeated()];

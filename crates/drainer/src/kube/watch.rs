@@ -275,17 +275,19 @@ mod tests {
     use crate::test_support::context::{TestContext, client};
     use crate::test_support::script::call;
 
-    /// First requests to an API server that refuses everything with this code.
-    async fn first_requests(code: u16, times: usize) -> Vec<&'static str> {
+    /// First requests to an API server that answers each request by its number with a code.
+    async fn first_requests(code: fn(usize) -> u16, times: usize) -> Vec<&'static str> {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&requests);
         let answer = move |request: http::Request<Body>| {
             let is_watch = request.uri().query().unwrap_or_default().contains("watch=");
-            log.lock().unwrap().push(if is_watch { "watch" } else { "list" });
+            let mut log = log.lock().unwrap();
+            let code = code(log.len());
+            log.push(if is_watch { "watch" } else { "list" });
             async move {
                 let status =
                     json!({"kind": "Status", "status": "Failure", "message": "no", "reason": "Busy", "code": code});
-                let body = Body::from(status.to_string().into_bytes());
+                let body = if code == 200 { Body::empty() } else { Body::from(status.to_string().into_bytes()) };
                 Ok::<_, BoxError>(Response::builder().status(code).body(body)?)
             }
         };
@@ -300,9 +302,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn refused_watch_lists_at_once_or_after_five_resumes() {
-        assert_eq!(first_requests(500, 2).await, ["watch", "list"]);
-        assert_eq!(first_requests(429, 7).await, ["watch", "watch", "watch", "watch", "watch", "watch", "list"]);
-        assert_eq!(first_requests(403, 3).await, ["watch", "watch", "watch"], "403 is not transient");
+        assert_eq!(first_requests(|_| 500, 2).await, ["watch", "list"]);
+        assert_eq!(first_requests(|_| 429, 7).await, ["watch", "watch", "watch", "watch", "watch", "watch", "list"]);
+        assert_eq!(first_requests(|number| if number == 3 { 200 } else { 429 }, 9).await, ["watch"; 9]);
+        assert_eq!(first_requests(|_| 403, 3).await, ["watch", "watch", "watch"], "403 is not transient");
     }
 
     #[tokio::test(start_paused = true)]

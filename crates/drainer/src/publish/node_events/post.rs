@@ -85,16 +85,28 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
     use super::*;
+    use crate::test_support::api_server::status;
     use crate::test_support::context::{TestContext, client};
     use crate::test_support::script::call;
+
+    fn event() -> Event {
+        let metadata = ObjectMeta { namespace: Some("default".to_owned()), ..ObjectMeta::default() };
+        Event { metadata, ..Event::default() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn event_of_a_deleted_namespace_is_no_failure() {
+        let gone = call("POST /apis/events.k8s.io/v1/namespaces/default/events");
+        let context = TestContext::new(&[], [gone.says(404, status(404, "NotFound", "namespaces"))], []);
+        assert!(post(&client(&context).await, vec![event()], Instant::now() + PATIENCE).await.is_ok());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn ten_events_are_sent_at_once_and_given_up_after_4_s() {
         let hang = iter::repeat_with(|| call("POST /apis/events.k8s.io/v1/namespaces/default/events"));
         let (context, began) = (TestContext::new(&[], hang.take(10), []), Instant::now());
-        let metadata = ObjectMeta { namespace: Some("default".to_owned()), ..ObjectMeta::default() };
-        let events = vec![Event { metadata, ..Event::default() }; 30];
-        let unwritten = post(&client(&context).await, events, began + Duration::from_mins(1)).await.unwrap_err();
+        let unwritten =
+            post(&client(&context).await, vec![event(); 30], began + Duration::from_mins(1)).await.unwrap_err();
         assert_eq!((unwritten.count, unwritten.all, began.elapsed().as_secs()), (30, 30, 4));
     }
 }

@@ -142,3 +142,19 @@ async fn unanswered_eviction_delays_the_watch_by_a_second() {
     let (outcome, record) = drain_spot([claim_node(), pods(&["a"]), unanswered, watch_pods(&[gone("a")])]).await;
     assert_eq!((outcome.unwrap(), second(&record, StepName::Drained)), (drained(1), 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn joined_drain_leaves_pods_to_the_holder_for_three_seconds() {
+    let api = [
+        patch_node().says(422, status(422, "Invalid", "nodes")),
+        read_node(claimed(Kind::Spot.as_str(), "e-0", "r-0")),
+        pods(&["a"]),
+        watch_pods(&[]),
+        eviction("a").says(404, status(404, "NotFound", "pods")),
+    ];
+    let (outcome, record) = drain_spot(api).await;
+    outcome.unwrap();
+    let claim = record.claim.as_ref().unwrap();
+    assert_eq!((claim.is_joined(), claim.holder.as_str()), (true, "e-0"));
+    assert_eq!(second(&record, StepName::Drained), 3);
+}
