@@ -18,9 +18,14 @@ impl Case {
         Self { nodes, pods }
     }
 
-    /// Rounds of the case. The node of 110 pods gets all: its times spread by half from round to round.
+    /// Rounds of the case. The node of 110 pods gets all: its times spread by half from round to round. Above 150 nodes, a round
+    /// takes minutes, and counts decide.
     pub(crate) fn rounds(self, runs: usize) -> usize {
-        if self == FULL_NODE { runs } else { runs.div_ceil(2) }
+        match self {
+            FULL_NODE => runs,
+            Self { nodes: ..=150, .. } => runs.div_ceil(2),
+            Self { .. } => runs.div_ceil(12),
+        }
     }
 
     pub(crate) fn in_words(self) -> String {

@@ -69,7 +69,7 @@ struct Options {
     /// Nodes and the pods of each.
     #[arg(long, value_delimiter = ',', default_values_t = DEFAULT)]
     cases: Vec<Case>,
-    /// Rounds of the node of 110 pods; the other cases have half.
+    /// Rounds of the node of 110 pods; the other cases have half, above 150 nodes a twelfth.
     #[arg(long, default_value_t = 12)]
     runs: usize,
     /// Executions that Lambda allows the function at a time.

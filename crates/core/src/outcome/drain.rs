@@ -81,3 +81,16 @@ impl fmt::Display for DrainOutcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drained_node_is_empty_and_any_other_is_not() {
+        let node = || "n-1".to_owned();
+        let drained = DrainOutcome::Drained { node: node(), counts: Counts { moved: 1, lost: 0, unconfirmed: 0 } };
+        let given_back = DrainOutcome::GivenBack { node: node() };
+        assert_eq!([drained, given_back].map(|outcome| outcome.is_empty_node()), [true, false]);
+    }
+}
