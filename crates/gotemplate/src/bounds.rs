@@ -64,17 +64,3 @@ pub(crate) fn entry(key: &str) -> usize {
 fn sum(mut weights: impl Iterator<Item = Result<usize, String>>) -> Result<usize, String> {
     weights.try_fold(0_usize, |total, weight| Ok(total.saturating_add(weight?)))
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn map_costs_the_sum_of_its_keys_and_values() {
-        let key = "topology.kubernetes.io/zone";
-        assert!(entry(key) >= size_of::<(String, Value)>() + key.len());
-        assert_eq!(weigh(&json!({key: ["text"]})).unwrap(), weigh(&json!([["text"]])).unwrap() + entry(key));
-    }
-}

@@ -1,4 +1,4 @@
-//! Function lists of the README, compared with the code and with Go and sprig.
+//! Function list of the README, compared with the code.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,22 +18,4 @@ fn listed(page: &str, heading: &str) -> BTreeSet<String> {
 fn readme_lists_available_functions() {
     let functions: BTreeSet<String> = gotemplate_json::functions().map(str::to_owned).collect();
     assert_eq!(listed(&read("README.md"), "\n### Functions\n"), functions);
-}
-
-#[test]
-fn readme_lists_missing_functions() {
-    let all: BTreeSet<String> =
-        serde_json::from_str(&read("tests/recorded/functions.json")).expect("the recorded names");
-    let functions: BTreeSet<String> = gotemplate_json::functions().map(str::to_owned).collect();
-    let missing: BTreeSet<String> = all.difference(&functions).cloned().collect();
-    let listed: BTreeSet<String> = listed(&read("README.md"), "\n## Missing\n")
-        .into_iter()
-        .filter(|name| !name.starts_with('%') && name != "printf")
-        .collect();
-    assert_eq!(listed, missing);
-    assert_eq!(
-        functions.difference(&all).collect::<Vec<_>>(),
-        Vec::<&String>::new(),
-        "functions unknown to Go and sprig"
-    );
 }

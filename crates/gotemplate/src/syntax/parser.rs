@@ -109,15 +109,3 @@ pub(super) fn unexpected(token: Token<'_>, context: &str) -> Fault {
     };
     Fault::new(token.at, message)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_of_the_text_stays_the_next_token() {
-        let mut parser = Parser::new("a text");
-        let taken = [(); 4].map(|()| parser.take().kind);
-        assert_eq!(taken, [Kind::Text, Kind::EndOfText, Kind::EndOfText, Kind::EndOfText]);
-    }
-}

@@ -2,7 +2,7 @@
 //
 // usage, in this folder: go run .
 //
-// A new case needs its template alone: {"template": "…"}. functions.json lists the names of all functions of both libraries.
+// A new case needs its template alone: {"template": "…"}.
 // data.json becomes the data of a Go program: a struct, lists and maps of strings as []string and map[string]string, and a
 // time.Time for each field with a name in …Time.
 package main
@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"sort"
 	"strings"
 	"text/template"
@@ -28,11 +27,7 @@ const folder = "../recorded"
 func main() {
 	data := must(os.ReadFile(filepath.Join(folder, "data.json")))
 	for _, path := range must(filepath.Glob(filepath.Join(folder, "*.json"))) {
-		switch filepath.Base(path) {
-		case "data.json":
-		case "functions.json":
-			write(path, functions())
-		default:
+		if filepath.Base(path) != "data.json" {
 			write(path, cases(must(os.ReadFile(path)), data))
 		}
 	}
@@ -51,29 +46,6 @@ func write(path string, items []string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		panic(err)
 	}
-}
-
-// functions returns the names of all functions, in lines of about 110 characters.
-func functions() []string {
-	// text/template does not export its names.
-	names := strings.Fields("and call html index slice js len not or print printf println urlquery eq ge gt le lt ne")
-	for name := range sprig.TxtFuncMap() {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	lines := []string{""}
-	for _, name := range slices.Compact(names) {
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = quoted(name)
-		case len(*last) > 110:
-			lines = append(lines, quoted(name))
-		default:
-			*last += ", " + quoted(name)
-		}
-	}
-	return lines
 }
 
 func cases(recording, data []byte) []string {
