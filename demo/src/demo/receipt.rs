@@ -22,7 +22,7 @@ pub(super) async fn show(receipt: &Value, rule: &str) -> Result<(), BedError> {
         println!("  {line}");
     }
     let file = picture(rule)?;
-    println!("  As a picture, for a browser:");
+    println!("  As a page, for a browser:");
     tools::show("show", &["--output=html".as_ref(), "--to".as_ref(), file.as_os_str()], receipt).await.map(drop)
 }
 
