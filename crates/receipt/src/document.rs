@@ -272,18 +272,6 @@ mod tests {
     }
 
     #[test]
-    fn pod_without_a_record_is_not_counted() {
-        let ended = |pod: &str, fate| Pod::AtTheEnd(PodRecord::sample(pod, fate, 0));
-        let begun = Pod::AtTheBegin(crate::Leaving { pod: "d".to_owned() });
-        let pods = vec![ended("a", Fate::Clean), ended("b", Fate::Lost), ended("c", Fate::Clean), begun];
-        let mut receipt = Receipt { pods, ..Receipt::default() };
-        assert_eq!([Fate::Clean, Fate::Lost, Fate::Forced].map(|fate| receipt.count(fate)), [2, 1, 0]);
-        receipt.records_mut().for_each(|record| record.fate = Fate::Forced);
-        assert_eq!(receipt.records().map(|record| record.pod.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert_eq!(receipt.count(Fate::Forced), 3);
-    }
-
-    #[test]
     fn times_are_relative_to_the_notice() {
         let steps = vec![Step { step: StepName::Begun, at_ms: 7 }, Step { step: StepName::Claimed, at_ms: 90 }];
         let receipt = Receipt { steps, ..Receipt::default() };

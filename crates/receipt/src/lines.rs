@@ -94,7 +94,6 @@ fn part(receipt: &Receipt, before: usize, pods: &[Pod], now: Timestamp) -> Strin
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use serde_json::Value;
 
     use super::*;
@@ -135,14 +134,14 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn parts_hold_each_pod_once(pods in 0_usize..1_500, name_length in 1_usize..250) {
+    #[test]
+    fn parts_hold_each_pod_once() {
+        for (pods, name_length) in [(0, 1), (1, 250), (700, 40), (1_500, 1), (1_500, 250)] {
             let receipt = receipt(pods, name_length);
             // A receipt without pods has no list of them.
             let pods_of = |line: &Value| line["pods"].as_array().cloned().unwrap_or_default();
             let read: Vec<_> = read(&receipt).iter().flat_map(pods_of).collect();
-            prop_assert_eq!(Value::Array(read), serde_json::to_value(&receipt.pods).unwrap());
+            assert_eq!(Value::Array(read), serde_json::to_value(&receipt.pods).unwrap());
         }
     }
 }

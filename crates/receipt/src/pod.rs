@@ -232,14 +232,6 @@ mod tests {
     }
 
     #[test]
-    fn record_and_name_survive_a_round_trip() {
-        let leaving = Pod::AtTheBegin(Leaving { pod: "shop/web-0".to_owned() });
-        for pod in [Pod::AtTheEnd(PodRecord::sample("shop/web-0", Fate::Forced, 2)), leaving] {
-            assert_eq!(serde_json::from_value::<Pod>(json!(pod)).expect("a pod"), pod);
-        }
-    }
-
-    #[test]
     fn full_grace_requires_an_end_without_a_shorter_period() {
         let with = |fate, given_s| PodRecord { given_s, ..PodRecord::sample("shop/web-0", fate, 0) };
         for (fate, given_s, full) in [
@@ -251,17 +243,5 @@ mod tests {
         ] {
             assert_eq!(with(fate, given_s).had_its_full_grace(), full, "{fate:?}, {given_s:?}");
         }
-    }
-
-    #[test]
-    fn missing_reason_has_a_default_text() {
-        let unknown = PodRecord::sample("shop/web-0", Fate::Lost, 0);
-        let known = PodRecord { why: Some("its budget".to_owned()), ..unknown.clone() };
-        assert_eq!((known.why(), unknown.why()), ("its budget", "nothing is known of why"));
-        let begun = Pod::AtTheBegin(Leaving { pod: "shop/web-0".to_owned() });
-        assert_eq!(
-            [Pod::AtTheEnd(known), Pod::AtTheEnd(unknown), begun].each_ref().map(Pod::why),
-            [Some("its budget"), None, None]
-        );
     }
 }

@@ -13,9 +13,9 @@ fn read(variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
 }
 
 #[test]
-fn defaults_hold_without_variables() {
+fn unset_or_empty_variable_has_its_default() {
     let settings = read(&[("PATH", "/bin"), ("SPILLWAY_HOOKS", "")]).unwrap();
-    insta::assert_debug_snapshot!(settings);
+    assert_eq!((settings.hooks.join(","), settings.hook_max_wait.as_secs()), ("spillway".to_owned(), 3600));
 }
 
 #[test]
@@ -46,7 +46,37 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_ANNOUNCEMENTS", "https://sqs.us-east-1.amazonaws.com/123456789012/announcements"),
     ])
     .unwrap();
-    insta::assert_debug_snapshot!(settings);
+    let text = str::to_owned;
+    let expected = Settings {
+        drain_on: vec![NoticeFamily::Rebalance, NoticeFamily::Spot],
+        cordon_on: vec![NoticeFamily::Terminate],
+        launch: Some(LifecycleResult::Continue),
+        managed_node_groups: ManagedNodeGroups::Leave,
+        karpenter: KarpenterNodes::NodeClaim,
+        clusters: vec![text("prod"), text("stage")],
+        managed_tag: Some(ManagedTag { key: text("team"), value: Some(text("shop")) }),
+        node_selector: selector::parse("tier in (web),!legacy").unwrap(),
+        hooks: vec![text("drain")],
+        hook_group_tag: Some(GroupTag { key: text("k8s.io/cluster-autoscaler/prod"), value: text("owned") }),
+        hooks_without_node: Some(LifecycleResult::Continue),
+        hook_max_wait: Duration::from_mins(1),
+        maintenance_lead: Duration::from_hours(48),
+        replace: Replace { spot: true, maintenance: true },
+        taints: Taints { of_claim: Some(TaintNames::Nth), out_of_service: true },
+        load_balancers: LoadBalancers::Wait,
+        node_events: true,
+        dry_run: true,
+        schedules: Some(Schedules {
+            group: text("spillway"),
+            role_arn: text("arn:aws:iam::123456789012:role/spillway-schedules"),
+            failures_arn: text("arn:aws:sqs:us-east-1:123456789012:failures"),
+        }),
+        stack: String::new(),
+        announcements: Some(text("https://sqs.us-east-1.amazonaws.com/123456789012/announcements")),
+        wrong: None,
+        unknown: Vec::new(),
+    };
+    assert_eq!(settings, expected);
 }
 
 #[test]
@@ -69,7 +99,10 @@ fn all_problems_are_reported_at_once() {
         ("SPILLWAY_LAUNCH", "complete"),
     ])
     .unwrap_err();
-    insta::assert_snapshot!(error.to_string().replace("; it", ";\nit"));
+    let error = error.to_string();
+    for problem in ["DrainOn is \"spot,sport\"; it", "Launch is", "HookMaxWaitS is", "Taints is"] {
+        assert!(error.contains(problem), "{error}");
+    }
 }
 
 #[test]
@@ -125,13 +158,6 @@ fn managed_tag_without_a_value_allows_any_value() {
         let tag = read(&[("SPILLWAY_MANAGED_TAG", chosen)]).unwrap().managed_tag.unwrap();
         assert_eq!((tag.allows("shop"), tag.allows("web")), (allows_shop, allows_web), "{chosen}");
         assert_eq!(tag.to_string(), chosen);
-    }
-}
-
-#[test]
-fn claims_taint_has_one_owners_name() {
-    for (chosen, of_claim) in [("spillway", TaintNames::Spillway), ("nth", TaintNames::Nth)] {
-        assert_eq!(read(&[("SPILLWAY_TAINTS", chosen)]).unwrap().taints.of_claim, Some(of_claim));
     }
 }
 
