@@ -39,7 +39,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::samples::{begun, ended, lossy};
+    use crate::samples::{begun, lossy};
     use crate::test_support;
 
     fn rendered(template: &str, message: &Message<'_>) -> String {
@@ -65,16 +65,6 @@ mod tests {
     }
 
     #[test]
-    fn template_of_an_nth_user_renders_json() {
-        let users = r#"{"channel": "{{ .NodeLabels.team | default "ops" }}", "text": "{{ if eq .Kind "SPOT_ITN" }}:zap:{{ else }}:gear:{{ end }} *{{ .Kind | replace "_" " " | title }}* of `{{ .NodeName }}` ({{ .InstanceID }}, {{ .InstanceType }}, {{ .AvailabilityZone }}) in {{ upper .Region }}/{{ .AccountId }}{{ with .AutoScalingGroupName }}, group {{ . }}{{ end }}\n{{ .Description | trunc 60 }}\n{{ printf "%d pods: " (len .Pods) }}{{ range $i, $pod := .Pods }}{{ if $i }}, {{ end }}{{ $pod }}{{ end }}{{- /* no more */ -}}"}"#;
-        let (one, two) = (ended(1, "drained"), ended(2, "failed"));
-        for message in [test_support::message(&[&one]), test_support::message(&[&one, &two])] {
-            let body: Value = serde_json::from_str(&rendered(users, &message)).expect("JSON");
-            insta::assert_json_snapshot!(body);
-        }
-    }
-
-    #[test]
     fn unknown_end_time_is_zero() {
         let template = r#"{{ if not .EndTime.IsZero }}ends at {{ .EndTime.Format "15:04" }}{{ else }}waits{{ end }}"#;
         let (spot, mut hook) = (begun(1), begun(2));
@@ -82,15 +72,6 @@ mod tests {
         assert_eq!(rendered(template, &test_support::message(&[&spot])), "ends at 03:14");
         assert_eq!(rendered(template, &test_support::message(&[&hook])), "waits");
         assert_eq!(rendered(template, &test_support::message(&[&hook, &spot])), "ends at 03:14");
-    }
-
-    #[test]
-    fn template_ranges_over_all_notices() {
-        let each = "{{ .Phase }} {{ len .Notices }}:{{ range .Notices }} {{ .NodeName }} {{ .Ending }};{{ end }}";
-        assert_eq!(
-            rendered(each, &test_support::message(&[&ended(1, "drained"), &ended(2, "failed")])),
-            "ended 2: ip-10-0-0-1.eu-west-1.compute.internal drained; ip-10-0-0-2.eu-west-1.compute.internal failed;"
-        );
     }
 
     #[test]

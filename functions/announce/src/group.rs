@@ -86,14 +86,6 @@ mod tests {
     }
 
     #[test]
-    fn fifty_nodes_make_one_message_per_phase() {
-        let begins: Vec<_> = (0..50).map(begun).collect();
-        assert_eq!(grouped(&begins), [(Phase::Begun, begins.iter().map(|event| event.id.clone()).collect())]);
-        let ends: Vec<_> = (0..50).map(|n| ended(n, "drained")).collect();
-        assert_eq!(grouped(&ends), [(Phase::Ended, ends.iter().map(|event| event.id.clone()).collect())]);
-    }
-
-    #[test]
     fn later_phase_in_the_batch_replaces_the_earlier_one() {
         let phases = |events: &[Event]| {
             let phases = grouped(events).into_iter().map(|(phase, events)| (phase, events.len()));

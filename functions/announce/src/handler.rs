@@ -94,23 +94,13 @@ fn end(context: &Context) -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Seek as _};
-
     use axum::http::StatusCode;
     use axum::response::IntoResponse as _;
-    use gotemplate_json::Template;
     use serde_json::{Value, json};
-    use spillway_startup::logs;
-    use tracing::instrument::WithSubscriber as _;
-    use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
-    use crate::document::WebhookDocument;
-    use crate::form::Form;
     use crate::sink::Channel;
-    use crate::stored::Stored;
     use crate::test_support::{self, Requests};
-    use crate::webhook::Webhook;
 
     const QUEUE: &str = "arn:aws:sqs:us-east-1:123456789012:messages";
 
@@ -164,8 +154,6 @@ mod tests {
             json!({"Records": [ours, record(json!("arn:aws:sqs:us-east-1:123456789012:undelivered"))]}),
             json!({"Records": [record(Value::Null)]}),
             json!({"Records": [{"EventSource": "aws:sns", "Sns": {"Message": begun("e-1", "n-1")}}]}),
-            json!({"Records": {}}),
-            json!([ours]),
             json!("hello"),
         ] {
             let refused = announcer.answer(LambdaEvent::new(payload.clone(), Context::default())).await;
@@ -187,55 +175,13 @@ mod tests {
         assert_eq!((count(&good_requests), count(&bad_requests)), (1, 2));
     }
 
-    /// Log lines of a batch.
-    async fn lines(announcer: &Announcer, bodies: &[String]) -> Vec<Value> {
-        let mut file = tempfile::tempfile().expect("a file");
-        let log = tracing_subscriber::registry().with(logs::lines(file.try_clone().expect("the same file")));
-        // Without a global subscriber, a concurrent test without one disables lines of both.
-        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
-        announcer.handle(batch(bodies)).with_subscriber(log).await.expect("an answer");
-
-        let mut written = String::new();
-        file.rewind().and_then(|()| file.read_to_string(&mut written)).expect("lines");
-        written.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-    }
-
     #[tokio::test]
-    async fn log_lines_name_channel_notices_and_instances() {
-        let headers = r#"{"Content-Type": "application/json"}"#;
-        let (good, bad) = (sink(StatusCode::OK).await.0, sink(StatusCode::SERVICE_UNAVAILABLE).await.0);
-        let (address, _) = test_support::server(|| StatusCode::OK.into_response()).await;
-        let document = test_support::document(&address, headers, None);
-        let template = Form::Template(Template::parse("{{ .NoSuchField }}").expect("a template"));
-        let webhook = Webhook::new(Stored::holding(WebhookDocument { form: template, ..document }));
-        let failing = Sink::new(Channel::Webhook(webhook), "");
-        let announcer = announcer(vec![good, bad, failing]);
-        let bodies = [begun("e-1", "n-1"), begun("e-2", "n-2")];
-
-        let lines = lines(&announcer, &bodies).await;
-
-        for line in &lines {
-            let span = &line["span"];
-            assert_eq!(span["channel"], "webhook", "{line}");
-            assert_eq!(span["event.id"], "e-1, e-2", "{line}");
-            assert_eq!(span["instance.id"], "i-e-1, i-e-2", "{line}");
-        }
-        let mut messages: Vec<_> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
-        messages.sort_unstable();
-        let again = "an attempt failed; trying again";
-        let template = "cannot render the template; sending the message as plain JSON";
-        let lost = "cannot deliver a message; SQS sends it again, five times in all";
-        assert_eq!(messages, [again, again, lost, template, "delivered", "delivered"]);
-    }
-
-    #[tokio::test]
-    async fn unreadable_record_returns_alone_and_is_logged() {
+    async fn unreadable_record_returns_alone() {
         let (sink, requests) = sink(StatusCode::OK).await;
         let announcer = announcer(vec![sink]);
         let bodies = ["hello".to_owned(), begun("e-1", "n-1")];
         assert_eq!(failed(&announcer, &bodies).await, ["m-0"]);
         assert_eq!(count(&requests), 1);
-        assert_eq!(lines(&announcer, &bodies[..1]).await[0]["record"], "m-0");
     }
 
     #[tokio::test]

@@ -175,13 +175,6 @@ mod tests {
     }
 
     #[test]
-    fn notices_without_an_instance_are_separate_nodes() {
-        let (mut one, mut two) = (ended(1, "failed"), ended(1, "failed"));
-        (one.receipt.instance, two.receipt.instance) = (None, None);
-        assert_eq!(nodes(&[&one, &two]).len(), 2);
-    }
-
-    #[test]
     fn earlier_pods_count_once_and_continued_pods_are_not_lost() {
         let mut event = written();
         event.receipt.earlier = serde_json::from_value(json!([{

@@ -141,22 +141,8 @@ mod tests {
     }
 
     #[test]
-    fn begun_drain() {
-        insta::assert_snapshot!(shown(&[begun(1)]));
-    }
-
-    #[test]
     fn failed_drain_lists_lost_pods() {
         insta::assert_snapshot!(shown(&[lossy(1)]));
-    }
-
-    #[test]
-    fn one_node_is_named_once() {
-        for event in [begun(1), blocked(1), unblocked(1), ended(1, "drained"), lossy(1)] {
-            let message = message(&test_support::message(&[&event]));
-            let blocks = message["blocks"].to_string();
-            assert_eq!(blocks.matches("ip-10-0-0-1").count(), 1, "{blocks}");
-        }
     }
 
     #[test]

@@ -219,18 +219,6 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_nth_exists() {
-        let fields = fields(&test_support::message(&[&begun(1)]));
-        for name in "EventID Kind Monitor Description State AutoScalingGroupName NodeName NodeLabels Pods InstanceID \
-                     ProviderID InstanceType IsManaged StartTime EndTime NodeProcessed InProgress AccountId \
-                     InstanceLifeCycle PublicHostname PublicIP LocalHostname LocalIP AvailabilityZone Region"
-            .split_whitespace()
-        {
-            assert!(fields.get(name).is_some(), "{name}");
-        }
-    }
-
-    #[test]
     fn times_of_a_batch_are_the_earliest() {
         let (early, mut late) = (begun(1), begun(2));
         late.receipt.notice.time = Some("2026-11-21T03:12:09Z".parse().expect("a time"));
@@ -271,14 +259,6 @@ mod tests {
         let template = r"*Pods on Node:*\n {{ range $pod := .Pods }}\u2022 `{{ $pod }}`\n{{ end }}";
         let template = gotemplate_json::Template::parse(template).expect("a template");
         assert!(template.render(&fields).expect("a text").len() < FIELD);
-    }
-
-    #[test]
-    fn quotes_and_control_characters_are_replaced() {
-        let mut event = ended(1, "failed");
-        event.receipt.reason = "a setting is \"x\", which\nis \\ none".to_owned();
-        let fields = fields(&test_support::message(&[&event]));
-        assert_eq!(fields["Description"], "a setting is 'x', which is   none");
     }
 
     /// Text with every character that JSON escapes, which would add a field to a message.

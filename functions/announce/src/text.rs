@@ -45,11 +45,9 @@ pub(crate) fn body(message: &Message<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::event::Event;
-    use crate::samples::{blocked, ended, ended_with, lossy};
+    use crate::samples::{blocked, ended, lossy};
     use crate::test_support;
 
     fn mail(events: &[Event]) -> String {
@@ -64,12 +62,10 @@ mod tests {
     }
 
     #[test]
-    fn blocked_drain_names_the_blocker_and_no_pods_make_no_line() {
+    fn blocked_drain_names_the_blocker() {
         let why = "PodDisruptionBudget cart blocks it until 2026-11-21T03:13:28Z at the latest";
         let blocked = mail(&[blocked(1)]);
         assert!(blocked.contains(&format!("\npod shop/cart-1 cannot leave the node: {why}\n")), "{blocked}");
-        let without_pods = mail(&[ended_with(1, "drained", &json!([]))]);
-        assert!(!without_pods.contains("Pods:"), "{without_pods}");
     }
 
     #[test]
