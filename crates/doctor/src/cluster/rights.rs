@@ -237,7 +237,6 @@ mod tests {
 
     use super::*;
     use crate::report::CheckStatus;
-    use crate::report::tests::shown;
 
     /// Rights of a manifest: group, resource, verb.
     fn granted(manifest: &str) -> Vec<[String; 3]> {
@@ -323,13 +322,17 @@ mod tests {
 
     /// Missing: a right, all rights, the group.
     #[tokio::test(start_paused = true)]
-    async fn missing_rights_have_object_effect_and_remedy() {
-        let checks = [
-            with_rights(|right| (right.resource, right.verb) != ("pods", "delete"), &[GROUP]),
-            with_rights(|_| false, &[GROUP]),
-            with_rights(|_| false, &["others"]),
-        ];
-        insta::assert_snapshot!(checks.each_ref().map(shown).join("\n"));
+    async fn each_cause_of_missing_rights_has_its_finding() {
+        for (check, id) in [
+            (
+                with_rights(|right| (right.resource, right.verb) != ("pods", "delete"), &[GROUP]),
+                FindingId::MissingRight,
+            ),
+            (with_rights(|_| false, &[GROUP]), FindingId::NoRights),
+            (with_rights(|_| false, &["others"]), FindingId::NotInGroup),
+        ] {
+            assert_eq!((check.status, check.findings.len(), check.findings[0].id), (CheckStatus::Fail, 1, id));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -199,30 +199,3 @@ pub(super) fn first_names<'a>(names: impl Iterator<Item = &'a str>, count: usize
     let first = names.take(NAMED).collect::<Vec<_>>().join(", ");
     if count > NAMED { format!("{first} and {} more", count - NAMED) } else { first }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::super::budgets::ListedBudget;
-    use super::super::budgets::tests::budget;
-    use super::*;
-
-    #[test]
-    fn budget_with_too_few_healthy_pods_names_the_policy() {
-        let of = |healthy: i32| {
-            let status =
-                json!({"disruptionsAllowed": 0, "currentHealthy": healthy, "desiredHealthy": 2, "expectedPods": 3});
-            let mut budgets = ClusterBudgets::default();
-            budgets.add(ListedBudget::from(budget("web", "web", &status)));
-            let name = BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() };
-            held_unhealthy(budgets.get(&name))
-        };
-        assert!(
-            of(1).starts_with(
-                "; budget web protects pods that are not Ready; set unhealthyPodEvictionPolicy: AlwaysAllow"
-            )
-        );
-        assert_eq!(of(2), "");
-    }
-}

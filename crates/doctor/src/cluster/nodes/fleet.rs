@@ -185,17 +185,4 @@ mod tests {
         let tainted: Vec<_> = fleet.tainted.iter().map(|(node, instance)| (node.as_ref(), instance.as_str())).collect();
         assert_eq!(tainted, [("n-1", "i-0123456789abcdef0")]);
     }
-
-    #[test]
-    fn settings_select_the_nodes() {
-        assert_eq!(
-            fleet(&[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")], &[MANAGED]),
-            "1 of 1 node is Spillway's to drain"
-        );
-        assert_eq!(fleet(&[("SPILLWAY_DRAIN_ON", "off")], &[&[]]), "1 of 1 node is Spillway's to drain");
-        assert_eq!(
-            fleet(&[("SPILLWAY_NODE_SELECTOR", "team=shop")], &[&[], &[("team", "shop")]]),
-            "1 of 2 nodes is Spillway's to drain (the others: 1 not selected by NodeSelector)"
-        );
-    }
 }
