@@ -18,15 +18,3 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     };
     Ok(action.waits_for(kind))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{sample, unhandled};
-
-    #[test]
-    fn unknown_action_is_ignored() {
-        let mut event = sample("launch-lifecycle-action");
-        event["detail"]["Action"] = "Paint".into();
-        assert!(unhandled(event).contains("its action is \"Paint\""));
-    }
-}

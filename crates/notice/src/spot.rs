@@ -37,12 +37,4 @@ mod tests {
             assert_eq!(notice(event), terminated, "{action}");
         }
     }
-
-    #[test]
-    fn time_at_the_end_of_the_calendar_does_not_panic() {
-        let mut event = sample("spot-interruption");
-        event["time"] = "9999-12-30T21:59:59Z".into();
-        let read = notice(event);
-        assert!(matches!(read.deadline, Deadline::Hard(at) if at >= read.time));
-    }
 }
