@@ -128,16 +128,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn denied_call_names_the_missing_permission() {
-        let denied = CallError::answered("ec2:DescribeInstances", "UnauthorizedOperation", "why", Some(403));
-        assert_eq!(
-            denied.to_string(),
-            "ec2:DescribeInstances is denied: the function's role lacks ec2:DescribeInstances, or a policy takes it away: \
-             UnauthorizedOperation: why"
-        );
-    }
-
-    #[test]
     fn throttles_conflicts_and_5xx_are_transient() {
         let transient =
             |code, status| CallError::answered("ec2:DescribeInstances", code, "why", Some(status)).is_transient();

@@ -176,19 +176,3 @@ impl Clusters {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn known_clusters_are_sorted_by_name() {
-        let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
-        let clusters = Clusters::new(aws_sdk_eks::Client::from_conf(config), None);
-        let names = ["a", "b", "c", "d", "e", "f", "g", "h"].map(ClusterName::new);
-        for name in names.iter().rev() {
-            clusters.learn(&Cluster { name: name.clone(), endpoint: String::new(), ca: Vec::new() });
-        }
-        assert_eq!(clusters.known_or_remembered().await, names);
-    }
-}

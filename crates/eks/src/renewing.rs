@@ -148,16 +148,3 @@ impl fmt::Debug for Renewing {
         f.debug_struct("Renewing").field("cluster", &self.current().cluster.name).finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pause_between_descriptions_doubles_up_to_16_s() {
-        let pauses =
-            std::iter::successors(Some(Described::after(None)), |before| Some(Described::after(Some(*before))));
-        let seconds: Vec<_> = pauses.take(6).map(|described| described.pause.as_secs()).collect();
-        assert_eq!(seconds, [2, 4, 8, 16, 16, 16]);
-    }
-}

@@ -89,29 +89,6 @@ mod tests {
         String::from_utf8(URL_SAFE_NO_PAD.decode(encoded).unwrap()).unwrap()
     }
 
-    #[test]
-    fn token_has_exactly_the_parameters_of_the_authenticator() {
-        let url = url_of("eu-west-1");
-        let query = url.strip_prefix("https://sts.eu-west-1.amazonaws.com/?").unwrap();
-        let mut names: Vec<&str> = query.split('&').map(|p| p.split('=').next().unwrap()).collect();
-        names.sort_unstable();
-        assert_eq!(
-            names,
-            [
-                "Action",
-                "Version",
-                "X-Amz-Algorithm",
-                "X-Amz-Credential",
-                "X-Amz-Date",
-                "X-Amz-Expires",
-                "X-Amz-Security-Token",
-                "X-Amz-Signature",
-                "X-Amz-SignedHeaders",
-            ]
-        );
-        assert!(query.contains("X-Amz-SignedHeaders=host%3Bx-k8s-aws-id"), "{query}");
-    }
-
     /// Computed once with botocore's `SigV4QueryAuth` for the same instant and credentials.
     #[test]
     fn signature_equals_that_of_botocore() {
