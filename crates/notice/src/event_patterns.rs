@@ -79,8 +79,6 @@ pub const EVENT_PATTERNS: [EventPattern; 13] = [
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::tests::notice_samples;
 

@@ -26,7 +26,6 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{notice, sample};
-    use super::*;
 
     #[test]
     fn every_instance_action_has_two_minutes() {

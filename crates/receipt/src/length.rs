@@ -140,8 +140,8 @@ mod tests {
     #[test]
     fn cut_is_ordered_and_minimal() {
         let name = |n: usize| format!("{n}/{}", "\"é\\a".repeat(n * 7 % 13));
-        let pods: Vec<_> =
-            (0..60).map(|n| sample(&name(n), Fate::ALL[n * 3 % Fate::ALL.len()], n as u32 % 3)).collect();
+        let fate = |n: usize| Fate::ALL[n * 3 % Fate::ALL.len()];
+        let pods: Vec<_> = (0..60).zip(0_u32..).map(|(n, count)| sample(&name(n), fate(n), count % 3)).collect();
         let whole = receipt(pods.clone());
         for bytes in (1..length(&whole)).step_by(97) {
             let mut cut = whole.clone();
