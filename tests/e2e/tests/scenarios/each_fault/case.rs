@@ -22,10 +22,10 @@ use super::Case;
 
 /// More than one: a fault may strike only one of them.
 const PODS: u32 = 2;
-/// Window: longer than each timeout but the list's.
+/// Window: longer than most timeouts.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Window if the list's timeout has to pass.
-const WINDOW_OF_A_LIST: Duration = Duration::from_secs(90);
+/// Window if the timeout of a list has to pass, or that of a deletion in the second half.
+const LONG_WINDOW: Duration = Duration::from_secs(90);
 /// Time of the invocation beyond the window: the drain's five seconds for its report, and one.
 const BEYOND: Duration = Duration::from_secs(6);
 /// Maximum time of a drain with all its tries.
@@ -84,7 +84,8 @@ impl SetUp {
         kubernetes.show(world, stage.lambda.access_key_id()).await.expect("EKS shows the gateway");
         // Time for two heartbeats if they fail.
         let exits_after = Duration::from_millis(if case.step.name == "heartbeat" { 16_000 } else { 500 });
-        stage.deploy("web", PODS, PodShape::default().exits_after(exits_after)).await;
+        // A grace of half a window or more: blocked pods are deleted at the half.
+        stage.deploy("web", PODS, PodShape::default().grace(60).exits_after(exits_after)).await;
         if way == Way::Budget {
             let budget = pods::budget(&name, "web", PODS);
             pods::create_budget(&world.admin(), &budget, PODS as usize).await.expect("the budget counts its pods");
@@ -215,7 +216,7 @@ fn options(case: Case, aws: &Gateway) -> LambdaOptions {
 }
 
 fn window(case: Case) -> Duration {
-    if case.step.name == "list" && case.fault.name == "no answer" { WINDOW_OF_A_LIST } else { WINDOW }
+    if matches!(case.to_string().as_str(), "list, no answer" | "delete, no answer") { LONG_WINDOW } else { WINDOW }
 }
 
 /// Name of the stage: a namespace, a group and a session.
