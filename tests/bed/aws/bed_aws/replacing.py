@@ -33,6 +33,8 @@ class GroupState:
     warm_pool: bool = False
     rebalances: bool = False
     desired: int = 3
+    contended: int = 0
+    """Number of requests that get ResourceContention."""
 
 
 class Replacing:
@@ -86,6 +88,9 @@ class Replacing:
             message = f"The instance {instance_id} is in a warm pool and cannot be terminated by this call."
             raise AwsError(400, "ValidationError", message)
         state, cause = self._states[life.group.name], BY_REQUEST.format(instance=instance_id)
+        if state.contended:
+            state.contended -= 1
+            raise AwsError(500, "ResourceContention", "You already have a pending update to an Amazon EC2 Auto Scaling resource.")
         if decrement:
             cause += DECREMENTED.format(before=state.desired, after=state.desired - 1)
             state.desired -= 1

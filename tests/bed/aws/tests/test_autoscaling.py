@@ -61,6 +61,8 @@ class Lifecycle(OnTheSide):
         self.assertIn("shrinking the capacity from 3 to 2", self.terminate(other, decrement=True))
         self.assertEqual(bed("launched", name=self.group), {"desired": 2, "launched": []})
         self.assert_refused("ValidationError", "No managed instance found", self.terminate, "i-0123456789abcdef0")
+        bed("put_group_state", name=self.group, contended=1)
+        self.assert_refused("ResourceContention", "a pending update", self.terminate, bed("launch", group=self.group)["instance_id"])
 
     def test_spot_request_has_the_status_of_its_interruption(self) -> None:
         instance, status = self.instance(spot=True), []

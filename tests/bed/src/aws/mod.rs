@@ -63,6 +63,12 @@ calls! {
     fn put_group_with_tags(name: &str, hooks: &[Hook], tags: &BTreeMap<&str, &str>) -> ();
     /// Hooks and tags of a group.
     pub fn group(name: &str) -> Value;
+    /// Sets the state of a group that decides on a replacement, beside hooks and tags, and its replacements a minute ago.
+    pub fn put_group_state(
+        name: &str, suspended: &[String], warm_pool: bool, rebalances: bool, replaced: u32
+    ) -> ();
+    /// Gives the spot request of an instance a status of that age.
+    pub fn mark_spot_request(instance_id: &str, status: &str, age_s: f64) -> ();
     /// The desired capacity of a group, and the instances that it launched in place of others.
     pub fn launched(name: &str) -> Value;
     pub fn instance(instance_id: &str) -> InstanceState;
