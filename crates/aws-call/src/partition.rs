@@ -1,7 +1,7 @@
 //! Domain of a Region's endpoints, which depends on the partition.
 
-/// Prefix of the Regions' names, and domain, of each partition whose domain is not `amazonaws.com` (`endpoint_lib.rs` of each SDK
-/// client).
+/// Partitions whose domain is not `amazonaws.com`: the prefix of their Regions' names, and their domain (`endpoint_lib.rs` of
+/// each SDK client).
 const DOMAINS: [(&str, &str); 6] = [
     ("cn-", "amazonaws.com.cn"),
     ("eusc-", "amazonaws.eu"),

@@ -1,8 +1,8 @@
 //! Story of a notice: notice → instance → cluster → decision → node and drain → lifecycle → receipt.
 //!
 //! [`handle`] reads the event, acts on it and writes the receipt. [`follow`] holds the lifecycle action while [`act`] finds the
-//! instance and its cluster, and [`carry_out`] runs the action that was decided. Each action completes the lifecycle action itself;
-//! after a failure [`unfinished`] does. Nothing calls back here.
+//! instance and its cluster, and [`carry_out`] runs the action that was decided. Each action completes the lifecycle action
+//! itself; after a failure [`unfinished`] does. No action calls this module.
 
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
@@ -148,10 +148,11 @@ async fn act(
             | Reason::NoManagedTag { .. }
             | Reason::AnotherGroup { .. }),
         )) => return Ok(Outcome::Ignored(reason)),
+        // No instance or no cluster: the instance is no node. Its hook is completed if the settings say so.
         Ok(Ownership::NotOurs(reason)) => {
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
-        // Only a notice of a running instance is checked later. Any other notice fails.
+        // For a notice of a running instance, an undo check is scheduled. Any other notice fails.
         Err(failure) => {
             let check = UndoCheck::first(&history.notice, notice);
             let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;
@@ -161,7 +162,7 @@ async fn act(
     if let Some(warning) = untrusted_owner_tag(&instance.tags) {
         record.warn(warning);
     }
-    if let Some(reason) = actions::found::over(context, attempt, &instance).await.map_err(undecided)? {
+    if let Some(reason) = actions::found::over_or_moved(context, attempt, &instance).await.map_err(undecided)? {
         return Ok(Outcome::Ignored(reason));
     }
     let managed_by = managed_by(&instance.tags);
@@ -269,7 +270,7 @@ async fn unfinished(
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.hold_action_during(completing).await {
         Ok(()) => Err(failure),
-        // The hook's timeout may be longer than the drain's limit, so that a later invocation can complete the action.
+        // The hook's timeout may outlast the drain. Then a later invocation can still complete the action.
         Err(not_completed) if attempt.leaves_time_after(&not_completed) => {
             actions::continue_next::continue_next(context, attempt, &not_completed, record).await
         }

@@ -1,9 +1,9 @@
 //! Drain function: receives a notice, drains the node, writes a receipt.
 //!
 //! # Layout
-//! Read `handler` first. `spillway-notice` reads notices, `spillway-settings` reads settings, and `spillway-core` decides, in
-//! modules with the same names. From the ground up; no module imports a later one: `invocation`, `aws`, `kube`, `node`,
-//! `failure`, `drain`, `later`, `receipt`, `context`, `publish`, `actions`, `handler`.
+//! Read `handler` first. `spillway-notice` reads notices, and `spillway-settings` reads settings. `spillway-core` decides; its
+//! modules have the names of this crate's. The modules of this crate from the lowest to the highest; none imports a later one:
+//! `invocation`, `aws`, `kube`, `node`, `failure`, `drain`, `later`, `receipt`, `context`, `publish`, `actions`, `handler`.
 //!
 //! # What is public
 //! For the function: `Context`, made once, and `handle`. For the doctor (`crates/doctor`): the context's clients, `aws`, `kube`, and

@@ -57,8 +57,8 @@ pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeEr
     })
 }
 
-/// Refuses a payload without the fields of every EventBridge event, such as records of SQS or SNS or a notification of Auto
-/// Scaling.
+/// Refuses a payload that lacks the fields common to all EventBridge events. Such payloads are records of SQS or SNS, or a
+/// notification of Auto Scaling.
 pub(super) fn expect_event(payload: &Value) -> Result<(), NoticeError> {
     let has_text = |key: &str| payload.get(key).is_some_and(Value::is_string);
     if has_text("source") && (has_text("detail-type") || has_text("detail_type")) {

@@ -16,7 +16,7 @@ use crate::{AfterDrain, Earlier, Fate, HookRecord, Pod, PodRecord, Step, StepNam
 pub struct Receipt {
     #[serde(rename = "receipt")]
     pub version: u32,
-    /// Version of the writing function.
+    /// Version of the function that wrote the receipt.
     #[serde(rename = "version", skip_serializing_if = "str::is_empty")]
     pub release: Cow<'static, str>,
     /// Lambda's request id.

@@ -1,7 +1,7 @@
 //! Events that a sink has delivered, so that a failure of one sink does not repeat the messages of another sink.
 //!
-//! Each sink gets each event **at least once**, or SQS keeps the event after five receives. If one sink fails, SQS returns the
-//! event for all sinks. A warm environment skips the sinks that delivered the event. A new environment delivers it again.
+//! Each sink gets each event **at least once**, or after five receives SQS moves the event to the failure queue. If one sink
+//! fails, SQS returns the event for all sinks. A warm environment skips the sinks that delivered the event.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -13,7 +13,7 @@ use crate::hook_timeouts::HookTimeouts;
 use crate::invocation::Invocation;
 
 /// Maximum number of invocations of one notice. The longest drain, 48 hours in invocations of 15 minutes, takes 193 (a test
-/// counts them). The limit ends a notice whose times are calculated wrong.
+/// counts them). The limit ends a notice even if its times are calculated wrong.
 pub const MOST_INVOCATIONS: usize = 200;
 
 /// Maximum wait for a node that comes back. Its machine boots, and its kubelet starts, in two or three minutes.

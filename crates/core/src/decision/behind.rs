@@ -31,8 +31,8 @@ pub(super) fn is_fresh(notice: &Notice, now: Timestamp) -> bool {
     now.duration_since(notice.time) <= CAUGHT_UP_AFTER
 }
 
-/// Reason to ignore a notice if its instance runs again. A notice may come minutes late, because Lambda retries. Stopping and
-/// starting may take less time.
+/// Reason to ignore a notice if its instance runs again. Lambda's retries may delay a notice by minutes. In this time the
+/// instance may stop and start.
 pub(super) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
     if instance.state != InstanceState::Up {
         return None;

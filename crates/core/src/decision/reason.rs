@@ -87,7 +87,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns `true` if the instance is in no handled cluster, or if the notice is ignored for any cluster.
+    /// Returns `true` if no handled cluster has the instance, or if the notice is ignored whichever cluster the instance is in.
     pub fn is_not_ours(&self) -> bool {
         matches!(
             self,

@@ -9,10 +9,10 @@ use spillway_settings::Settings;
 
 /// Maximum time of a drain for a rebalance recommendation. The undo check comes soon afterwards.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
-/// Time from the end of `REBALANCE_WINDOW` to the undo check. Even a late drain, which lasts `LEAST_WINDOW`, has ended by then.
+/// Time from the end of `REBALANCE_WINDOW` to the undo check. The latest drain, of `LEAST_WINDOW`, has ended by then.
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
-/// Reserve before the start of maintenance, beside the grace periods of the pods. No drain waits for its turn in this time: PDBs
-/// release pods, volumes are detached, and EventBridge Scheduler may be a minute late.
+/// Reserve in a planned drain's window, in addition to the pods' grace periods. In this time PDBs release pods and volumes are
+/// detached. EventBridge Scheduler may begin the drain a minute late.
 const RESERVE: SignedDuration = SignedDuration::from_mins(10);
 /// Pause between two attempts of a planned drain to begin.
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
@@ -24,7 +24,7 @@ const MOST_CHECKS: u32 = 144;
 /// plane takes minutes.
 const MOST_TRIES: u32 = 6;
 
-/// Time at which the work on the notice begins: at once, except for maintenance that is announced weeks ahead.
+/// Time at which the work on the notice begins: the setting's lead before planned maintenance, at once for any other notice.
 pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
     let Some(starts) = planned_start(notice) else { return Timestamp::MIN };
     let lead = SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX);
@@ -39,21 +39,21 @@ pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     }
 }
 
-/// Latest start of a planned drain whose pods have at most `longest_grace`. A pod that a PDB blocks is forced after half of the
-/// window at the earliest. So a window of twice the grace period leaves the pod its whole grace period.
+/// Latest start of a planned drain that leaves each pod its whole grace period, if none is longer than `longest_grace`. A
+/// blocked pod may be forced only in the second half of the window, so the window must be twice that long.
 pub fn pace_ends(starts: Timestamp, longest_grace: Duration) -> Timestamp {
     let grace = SignedDuration::try_from(longest_grace).unwrap_or(SignedDuration::MAX);
     let time = grace.checked_mul(2).and_then(|time| time.checked_add(RESERVE)).unwrap_or(SignedDuration::MAX);
     starts.saturating_sub(time).unwrap_or(Timestamp::MIN)
 }
 
-/// Next attempt of a planned drain to begin: in some minutes, but not after `pace_ends`.
+/// Time of a planned drain's next attempt to begin: after `TURN_AFTER`, but not after `pace_ends`.
 pub fn next_turn(pace_ends: Timestamp, now: Timestamp) -> Timestamp {
     now.saturating_add(TURN_AFTER).unwrap_or(Timestamp::MAX).min(pace_ends)
 }
 
-/// Time of the first undo check of a node that was drained for the notice. `None`: the instance goes, or another notice reports
-/// its return.
+/// Time of the first undo check of a node that was drained for the notice. `None`: AWS takes the instance for good, or another
+/// notice reports that the instance runs again.
 pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
     let soon = next_look(now);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
@@ -75,7 +75,7 @@ pub fn next_check(kind: Kind, check: &UndoCheck, now: Timestamp) -> Option<Times
     again.then(|| next_look(now))
 }
 
-/// Time of the next check, for a node that is not back or that a late notice may still claim.
+/// Time of the next undo check, if the node has not come back yet, or if a late notice may still claim the node.
 pub fn next_look(now: Timestamp) -> Timestamp {
     now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX)
 }

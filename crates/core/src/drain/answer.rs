@@ -29,7 +29,7 @@ pub enum Answer {
     Unauthorized { message: String },
     /// A right is missing.
     Forbidden { message: String },
-    /// A conflict, an admission webhook's denial, or a budget with an odd status.
+    /// A conflict, an admission webhook's denial, or an invalid request.
     Refused { message: String },
     /// The API server failed, or one of its dependencies.
     ServerError { message: String, retry_after: Option<Duration> },
@@ -127,8 +127,8 @@ pub fn interpret(response: &ApiResponse) -> Answer {
 }
 
 /// Name of the budget that blocks an eviction, in an answer with code 429 or 403. Usually a cause names the budget ("The
-/// disruption budget web needs 3 healthy pods and has 3 currently"). If the budget's status is odd, the refused object is the
-/// budget itself.
+/// disruption budget web needs 3 healthy pods and has 3 currently"). If the budget's status counts negative disruptions or too
+/// many unconfirmed evictions, the error is about the budget and names it.
 fn blocking_budget(status: &Status) -> Option<String> {
     let details = status.details.as_ref().filter(|_| matches!(status.code, 403 | 429))?;
     let cause = details.causes.iter().find(|cause| cause.reason.starts_with("DisruptionBudget"));

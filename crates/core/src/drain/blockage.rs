@@ -55,7 +55,7 @@ pub(super) struct Blockage {
 enum BlockageStage {
     /// No event has been published.
     Short,
-    /// The first event has been published for these pods. A later invocation takes all pods that have to leave when it begins.
+    /// The first event has been published. Holds its pods; in a later invocation, all pods that had to leave at its start.
     Published(BTreeSet<PodUid>),
     /// Both events have been published. The drain publishes no further event.
     Over,

@@ -1,8 +1,8 @@
 //! PodDisruptionBudgets (PDBs) that block pods, and the next evictions of these pods. Pure.
 //!
-//! A budget gets as many evictions as it allows disruptions, the longest waiting pods first. Every few seconds one pod is evicted
-//! as a probe, in case a change of the budget was missed. After an edit of the budget, all its pods are tried once. The number of
-//! disruptions shows neither a release of unhealthy pods nor a changed selector.
+//! A budget gets as many evictions as it allows disruptions, the longest waiting pods first. Every few seconds one pod is
+//! evicted as a probe, in case a change of the budget was missed. After an edit of the budget, all its pods are tried once,
+//! because the number of disruptions shows neither a new policy for unhealthy pods nor a new selector.
 //!
 //! All allowed evictions are requested at once. If the budget changes during an eviction, the API server delays the eviction by
 //! half a second (kubernetes, `eviction.go`, `EvictionsRetry`). In sequence these delays add up: fifty pods took 7.9 s instead of
@@ -81,8 +81,8 @@ impl KnownBudgets {
         queues.filter_map(|(budget, _)| Some(self.0.get(budget)?.probe_at)).min()
     }
 
-    /// Number of evictions to send now for a budget: the allowed disruptions without the evictions under way, but one if a probe
-    /// is due.
+    /// Number of evictions to send now for a budget: the allowed disruptions minus the evictions under way; at least one if a
+    /// probe is due.
     fn count(&self, budget: &BudgetName, queue: &BudgetQueue<'_>, now: Instant) -> usize {
         let Some(allowed) = self.0.get(budget) else { return 0 };
         allowed.pods.saturating_sub(queue.requested).max(usize::from(allowed.probe_at <= now))
@@ -103,7 +103,8 @@ impl KnownBudgets {
         }
     }
 
-    /// Records an accepted eviction of one of the budget's pods. If the budget is not watched, the next pod is tried at once.
+    /// Records an accepted eviction of one of the budget's pods. If the budget is not watched, only a probe shows whether
+    /// another is allowed, so the next probe is due at once.
     pub fn evicted(&mut self, budget: &BudgetName, now: Instant) {
         if let Some(allowed) = self.0.get_mut(budget) {
             if allowed.generation.is_none() {

@@ -36,43 +36,45 @@ pub struct Window {
     pub dead_since: Option<Instant>,
 }
 
+/// End of the instance: AWS stops or terminates it ("the instance goes").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
     /// The instance goes at this time.
     At(Instant),
     /// The instance goes when its hook is completed, no later than this time.
     AtTheLatest(Instant),
-    /// The instance goes at an unknown time. Blockers are respected until `respected_until`.
-    Soon { respected_until: Instant },
+    /// AWS takes the instance soon, at an unknown time. Blockers are respected until `respected_until`.
+    SoonAtUnknownTime { respected_until: Instant },
     /// The instance may never go.
-    Unknown,
+    MayStay,
 }
 
 impl Termination {
     pub fn hard(self) -> Option<Instant> {
         match self {
             Self::At(at) => Some(at),
-            Self::AtTheLatest(_) | Self::Soon { .. } | Self::Unknown => None,
+            Self::AtTheLatest(_) | Self::SoonAtUnknownTime { .. } | Self::MayStay => None,
         }
     }
 
     pub fn latest(self) -> Option<Instant> {
         match self {
             Self::At(at) | Self::AtTheLatest(at) => Some(at),
-            Self::Soon { .. } | Self::Unknown => None,
+            Self::SoonAtUnknownTime { .. } | Self::MayStay => None,
         }
     }
 }
 
 impl Window {
-    /// Returns the window after the kubelet has fallen silent. If the instance goes soon, its silence shows that it has gone, so
-    /// blockers are not respected any longer. Other windows stay as they are.
+    /// Returns the window after the kubelet has fallen silent. If the instance goes soon at an unknown time, the silence shows
+    /// that the instance has gone. Blockers are then not respected any longer. Other windows stay as they are.
     #[must_use]
     pub fn on_silence(self, now: Instant) -> Self {
         match self.instance_goes {
-            Termination::Soon { respected_until } => {
-                Self { instance_goes: Termination::Soon { respected_until: respected_until.min(now) }, ..self }
-            }
+            Termination::SoonAtUnknownTime { respected_until } => Self {
+                instance_goes: Termination::SoonAtUnknownTime { respected_until: respected_until.min(now) },
+                ..self
+            },
             _ => self,
         }
     }
@@ -98,7 +100,8 @@ pub(super) mod tests {
     }
 
     pub(in crate::drain) fn soon(start: Instant, respected_s: u64) -> Window {
-        let instance_goes = Termination::Soon { respected_until: start + Duration::from_secs(respected_s) };
+        let instance_goes =
+            Termination::SoonAtUnknownTime { respected_until: start + Duration::from_secs(respected_s) };
         Window { instance_goes, ..hard(start, 600) }
     }
 
@@ -130,7 +133,7 @@ pub(super) mod tests {
         assert_eq!(window.shortened(deletion(0, 600, now), now), None);
         assert_eq!(window.forced_from(Duration::from_secs(30)), Some(end - Duration::from_secs(32)));
         assert_eq!(window.last_safe_moment(Duration::from_secs(30)), Some(end - Duration::from_secs(32)));
-        let open = Window { instance_goes: Termination::Unknown, ..window };
+        let open = Window { instance_goes: Termination::MayStay, ..window };
         assert_eq!(open.last_safe_moment(Duration::from_secs(30)), None);
         assert_eq!(open.forced_from(Duration::from_secs(30)), None);
     }

@@ -9,8 +9,8 @@ use super::report::DrainEnd;
 
 /// Maximum time from the cordon to the first late pod. The scheduler's watch of nodes lags by about a second.
 const FIRST_LATE_POD: Duration = Duration::from_secs(5);
-/// Maximum time from one late pod to the next. The scheduler may have decided about a backlog, and binds 50 pods a second. Of a
-/// burst of 300 pods the last came 3.4 s after the cordon, and a storm has thousands.
+/// Maximum time from one late pod to the next. Late pods were bound before the scheduler observed the cordon. It binds 50 pods
+/// a second of a backlog that it has already assigned to the node.
 const NEXT_LATE_POD: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]

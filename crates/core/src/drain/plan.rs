@@ -157,7 +157,7 @@ fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     }
 }
 
-/// Returns `true` if a DaemonSet of the API group `apps` controls the pod. Pods of another group's kind DaemonSet do leave.
+/// Returns `true` if a DaemonSet of the API group `apps` controls the pod. Pods of a kind DaemonSet in another API group leave.
 fn is_of_daemon_set(pod: &Pod) -> bool {
     let mut owners = pod.metadata.owner_references.iter().flatten();
     owners.any(|owner| {

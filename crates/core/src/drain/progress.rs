@@ -149,7 +149,7 @@ impl Progress {
         self.pods.contains_key(uid)
     }
 
-    /// Returns all pods. On a deleted node, the end of a terminating pod is unconfirmed.
+    /// Returns all pods. If the node was deleted, its terminating pods become `Unconfirmed`, because nothing reports their end.
     pub fn into_pods(mut self) -> BTreeMap<PodUid, Tracked> {
         let is_node_gone = self.is_collecting && matches!(self.kubelet, Some(Kubelet::Silent | Kubelet::Dead));
         let leaving = self.pods.values_mut().filter(|pod| matches!(pod.state, PodState::Leaving { .. }));
@@ -166,7 +166,7 @@ impl Progress {
 
     /// Returns the requests to send now. The caller passes each answer to [`answered`](Self::answered).
     pub fn requests(&mut self, now: Instant) -> Vec<LeaveRequest> {
-        self.give_up_on_silence(now);
+        self.mark_unconfirmed(now);
         let has_turn = self.turn(now);
         let released = self.budgets.released(&self.pods, &has_turn, now);
         let window = self.window;
@@ -216,7 +216,8 @@ impl Progress {
     /// * a pod is overdue or collected, so the kubelet may be silent; or
     /// * a pod is blocked, and its instance goes or is held by a hook, so the pod may no longer run.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
-        let is_going = matches!(self.window.instance_goes, Termination::Soon { .. } | Termination::AtTheLatest(_));
+        let is_going =
+            matches!(self.window.instance_goes, Termination::SoonAtUnknownTime { .. } | Termination::AtTheLatest(_));
         let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());
         let is_overdue = || self.overdue_at().is_some_and(|at| at <= now);
         !self.is_node_watched && (self.is_collecting || is_overdue() || is_going && is_blocked())
@@ -238,11 +239,11 @@ impl Progress {
             Kubelet::Silent => self.window = self.window.on_silence(now),
             Kubelet::Dead => self.window.dead_since = self.window.dead_since.or(Some(now)),
         }
-        self.give_up_on_silence(now);
+        self.mark_unconfirmed(now);
     }
 
-    /// Time at which the first terminating pod is overdue. On a silent node, this is the end of its grace period; on an answering
-    /// node, the pod is stuck then.
+    /// Time at which the first terminating pod is overdue. The time counts from the end of the pod's grace period: zero on a
+    /// silent node, `STUCK_AFTER` on an answering node, `OVERDUE_AFTER` before the watch of the node starts.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
             Some(Kubelet::Answers) => STUCK_AFTER,
@@ -258,15 +259,15 @@ impl Progress {
     }
 
     /// Stops waiting for terminating pods whose end will not be reported. On a silent node, the grace period must be over,
-    /// because a kubelet that is cut off still grants it. If the instance goes soon, the silence shows that it has gone. On an
-    /// answering node, the pod must be stuck.
-    fn give_up_on_silence(&mut self, now: Instant) {
+    /// because a kubelet that is cut off still grants it. If the instance goes soon at an unknown time, the silence shows that
+    /// the instance has gone. On an answering node, the pod must be stuck.
+    fn mark_unconfirmed(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
             Some(Kubelet::Silent | Kubelet::Dead) => (Unconfirmed::Silent, Duration::ZERO),
             Some(Kubelet::Answers) => (Unconfirmed::Stuck, STUCK_AFTER),
             None => return,
         };
-        let is_going = matches!(self.window.instance_goes, Termination::Soon { .. });
+        let is_going = matches!(self.window.instance_goes, Termination::SoonAtUnknownTime { .. });
         let has_gone = is_going && why == Unconfirmed::Silent;
         for pod in self.pods.values_mut() {
             if matches!(pod.state, PodState::Leaving { by } if has_gone || by + after <= now) {
@@ -276,9 +277,9 @@ impl Progress {
         }
     }
 
-    /// Returns a predicate for pods that are requested to leave now. Critical pods begin when all ordinary pods have gone or are
-    /// only blocked. Last pods begin when all other pods have gone, because these depend on them. A pod begins earlier if its PDB
-    /// needs the time.
+    /// Returns a predicate for pods that are requested to leave now. Critical pods follow when each ordinary pod has gone or
+    /// waits for its blocker. Last pods follow when all other pods have gone, because those depend on them. Both are requested
+    /// earlier if their PDB needs the time.
     fn turn(&self, now: Instant) -> impl Fn(&Tracked) -> bool + use<> {
         let ordinary = |pod: &Tracked| pod.tier == Tier::Ordinary && !(pod.waits() && pod.blocked.by().is_some());
         let others = |pod: &Tracked| pod.tier != Tier::Last;

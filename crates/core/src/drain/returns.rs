@@ -1,8 +1,8 @@
 //! Pods that are placed on a cordoned node, because they tolerate the cordon or name the node. Pure.
 //!
-//! After the eviction of such a pod, its controller may place a new pod on the node, again and again. So these pods are evicted
-//! in rounds, and the pause doubles with each round. A pod that tolerates the cordon is *returned*: the drain does not wait for
-//! it. The drain waits for any other pod, because the scheduler may have placed it.
+//! After each eviction, the pod's controller may place a new pod on the node. Therefore these pods are evicted in rounds, and
+//! the pause doubles with each round. A pod that tolerates the cordon is *returned*: the drain does not wait for it. The drain
+//! waits for any other pod, because the scheduler may have placed it.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 const SCHEDULER_LAG: SignedDuration = SignedDuration::from_secs(5);
 /// Maximum difference between the clocks of the API server and the function. The API server's times are whole seconds.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
-/// Maximum number of eviction rounds for returned pods. With the eviction before its return, a workload's pod is evicted three
-/// times at most.
+/// Maximum number of eviction rounds for returned pods. Together with the first eviction, before the pod returned, that makes
+/// three evictions at most.
 const ROUNDS: u32 = 2;
 /// Maximum number of tracked pods that came after the cordon. If the kubelet rejects pods that name the node, their controller
 /// creates pods without end.
@@ -58,7 +58,7 @@ impl Returns {
 
     /// Initial state for a node that could not be cordoned. The scheduler has no backlog for such a node: every pod created after
     /// `claimed` counts as placed after the cordon.
-    pub fn to_uncordoned(claimed: Timestamp) -> Self {
+    pub fn for_uncordoned(claimed: Timestamp) -> Self {
         Self::since(claimed.saturating_sub(SCHEDULER_LAG + CLOCK_SKEW).unwrap_or(Timestamp::MIN))
     }
 
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(backlog.came(&pod(9, false), now), Arrival::BeforeCordon);
         assert_eq!(by_name.came(&pod(11, false), now), Arrival::AfterCordon { due: now + secs(5) });
         assert_eq!([backlog, by_name].map(|returns| returns.last_from_backlog), [Some(now), None]);
-        let mut uncordoned = Returns::to_uncordoned(CORDONED.parse().unwrap());
+        let mut uncordoned = Returns::for_uncordoned(CORDONED.parse().unwrap());
         assert_eq!(uncordoned.came(&pod(1, false), now), Arrival::AfterCordon { due: now + secs(5) });
     }
 

@@ -23,9 +23,9 @@ pub fn claims_in_use(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
     there.flat_map(|pod| pod.claims.iter().map(|claim| (pod.name.namespace.clone(), claim.clone()))).collect()
 }
 
-/// Returns `true` if the drain waits until the volume is detached from the node. The volume allows one node at a time, no pod on
-/// the node uses it, and it is not being deleted. Its former pod does not matter, because another tool may have drained the node
-/// before.
+/// Returns `true` if the drain waits until the volume is detached from the node. The volume allows one node at a time, no pod
+/// on the node uses it, and it is not being deleted. A pod of this drain need not have used the volume, because another tool
+/// may have drained the node before.
 pub fn is_awaited(volume: &PersistentVolume, in_use: &BTreeSet<ClaimName>) -> bool {
     let Some(spec) = &volume.spec else { return false };
     let claim = spec.claim_ref.as_ref().and_then(|claim| Some((claim.namespace.clone()?, claim.name.clone()?)));

@@ -108,7 +108,7 @@ pub struct Free {
 
 /// Decides about a claim from the node's state. An existing claim counts only while the node is cordoned:
 ///
-/// * A node without a readable claim is free. But if an earlier invocation claimed the node, it may have been given back since.
+/// * A node without a readable claim is free, or was given back if an earlier invocation had claimed the node.
 /// * The claim of an earlier invocation of the notice passes to this one, so that a second delivery finds the node taken.
 /// * The claim of any other invocation for the same event stays.
 /// * A claim for a milder notice is replaced. Otherwise the undo check of that notice would give the node back.

@@ -18,7 +18,7 @@ use super::observed::ObservedNode;
 use super::patch::Operations;
 use super::taint;
 
-/// Maximum number of nodes of a cluster, Auto Scaling group and zone that drain for planned maintenance at once.
+/// Maximum number of planned drains at once in one cluster, Auto Scaling group and zone.
 pub const LIMIT: usize = 5;
 
 /// Claims for planned maintenance on the cordoned nodes of a zone.
@@ -61,13 +61,13 @@ impl Claims {
         }
     }
 
-    /// Returns the other drains if they are too many, so that the node is not claimed.
+    /// Returns the number of other drains if it reaches [`LIMIT`]. The node is not claimed then.
     pub fn before_claim(&self, node: &str, group: Option<&str>) -> Option<OtherDrains> {
         let others = self.others(node, group).count();
         (LIMIT <= others).then_some(OtherDrains(others))
     }
 
-    /// Decision about the drain of a claimed node. A node without a claim for planned maintenance does not wait.
+    /// Decision about the drain of a claimed node. If the node has no claim for planned maintenance, its drain begins.
     pub fn turn(&self, node: &str) -> PaceDecision {
         let Some((_, own)) = self.0.iter().find(|(name, _)| name == node) else { return PaceDecision::Now };
         let others = || self.others(node, own.group.as_deref());
@@ -86,7 +86,7 @@ impl Claims {
     }
 }
 
-/// Patch of the claim annotation that records the end of the event's drain.
+/// Patch that records in the claim annotation that the event's drain is over. `None`: the event has no such claim.
 pub fn over(node: &Node, event: &str) -> Option<Patch> {
     let observed = ObservedNode::of(node);
     let claim = observed.claim().filter(|claim| claim.event == event)?.over()?;

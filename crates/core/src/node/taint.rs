@@ -34,10 +34,10 @@ pub fn out_of_service() -> Taint {
     }
 }
 
-/// Key of the taint on a node whose drain for planned maintenance waits.
+/// Key of the taint that marks a node until its drain for planned maintenance begins.
 pub const PLANNED: &str = "spillway/planned";
 
-/// Taint of a node whose drain for planned maintenance waits. The scheduler prefers other nodes for new pods.
+/// Taint of a node until its drain for planned maintenance begins. The scheduler prefers other nodes for new pods.
 pub fn planned(event: &str) -> Taint {
     Taint {
         key: PLANNED.to_owned(),

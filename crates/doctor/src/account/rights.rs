@@ -47,7 +47,7 @@ struct AwsRight<'a> {
 /// Calls an action without effect. Fails unless the answer shows that the role has the right.
 type Probe<'a> = Box<dyn Fn() -> LocalBoxFuture<'a, Result<(), CallError>> + 'a>;
 
-/// Builds a row of the table. `code_if_allowed` is the error code that only a role with the right gets.
+/// Builds a row of the table. If the role has the right, `call` succeeds or fails with `code_if_allowed`.
 fn right<'a, T, E, F>(
     action: &'static str,
     without_it: &'static str,

@@ -31,9 +31,9 @@ use crate::receipt::{Counts, Fate, Publication, StepName, Subject};
 /// Maximum number of pods that a failure names; the receipt lists all.
 const PODS_IN_A_REASON: usize = 3;
 
-/// Drains the target's node: waits for its turn (maintenance only), claims the node, arranges the undo check, evicts the pods, waits
-/// for volumes and load balancers, and completes the lifecycle action. Instances of a tagged group are replaced: after the claim for
-/// a spot notice, at the end for maintenance.
+/// Drains the target's node: waits for its turn (maintenance only), claims the node, arranges the undo check, evicts the pods,
+/// waits for volumes and load balancers, and completes the lifecycle action. If the group has the tag `spillway:replace=true`,
+/// the instance is replaced: on a spot notice after the claim, on maintenance after the drain.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let attempt = target.attempt;
     record.window = Some(attempt.window);
@@ -42,9 +42,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     let claim_began = Instant::now();
     // On the heap: beside the drain it would be too large for a thread's stack in a debug build.
-    let hook_window = attempt.window_of_hook().boxed_local().shared();
+    let own_window = attempt.window_of_hook().boxed_local().shared();
     // Both calls at once: Auto Scaling may answer late, and the claim must not wait for the hook's timeouts.
-    let node = match beside(claim(context, target, Purpose::Drain, record), hook_window.clone()).await? {
+    let node = match beside(claim(context, target, Purpose::Drain, record), own_window.clone()).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
     };
@@ -53,7 +53,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     log_claim(&node.claim, attempt.notice);
     attempt.join(&node.claim, target.instance);
-    let hook_window = hook_window.map(|window| attempt.within_joined(window)).boxed_local().shared();
+    let hook_window = own_window.map(|window| attempt.within_joined(window)).boxed_local().shared();
     // A failure is returned after the drain, which it must not delay.
     let arranged = undo_check::arrange(context, attempt, &node.claim).await;
     let action = DrainAction { context, target, node: &node, claim_began, hook_window, stop: stop(attempt, &node) };
@@ -113,7 +113,7 @@ impl DrainAction<'_> {
         begun
     }
 
-    /// Publishes the begin of the drain, and its blockage. After a join, the drain that holds the claim publishes the blockage.
+    /// Publishes the begin of the drain, and its blockage. If this drain has joined another, that drain publishes the blockage.
     fn side_task<'s>(&'s self, begun: &'s Publication, listed: &'s Listed<Pod>) -> SideTask<'s> {
         let (context, ClaimedNode { claim, client }) = (self.context, self.node);
         let Attempt { history, invocation, .. } = self.target.attempt;
@@ -185,7 +185,7 @@ impl DrainAction<'_> {
             (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
             }
-            // EC2 took the instance at the deadline of the spot claim, whose own receipt names the lost pods.
+            // EC2 took the instance at the deadline of the joined drain's spot notice, whose receipt names the lost pods.
             (DrainEnd::TimeUp, _) if attempt.has_joined() && matches!(record.hook, HookStatus::AlreadyOver(_)) => {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost) })
             }

@@ -34,7 +34,7 @@ pub(crate) async fn called_off(context: &Context, attempt: &Attempt<'_>) -> Opti
 
 /// Returns a reason to ignore maintenance that was found in EC2, if it is over or moved by now. Moved maintenance gets an
 /// invocation with its new start.
-pub(crate) async fn over(
+pub(crate) async fn over_or_moved(
     context: &Context,
     attempt: &Attempt<'_>,
     instance: &Instance,

@@ -20,7 +20,7 @@ const DESCRIBE: &str = "autoscaling:DescribeLifecycleHooks";
 const RECORD: &str = "autoscaling:RecordLifecycleActionHeartbeat";
 const COMPLETE: &str = "autoscaling:CompleteLifecycleAction";
 
-/// Maximum wait for [`LifecycleAction::confirm_ours`] before the first heartbeat. EC2 usually answers sooner.
+/// Maximum wait until the instance is confirmed as ours, before the first heartbeat. The confirmation usually comes sooner.
 const UNHELD: Duration = Duration::from_secs(1);
 /// Maximum wait for the first heartbeat.
 const FIRST_HEARTBEAT: Duration = Duration::from_secs(5);
@@ -119,6 +119,7 @@ impl<'a> LifecycleAction<'a> {
         self.progress.borrow().is_kept
     }
 
+    /// Records that Spillway handles the instance. The first heartbeat need not wait any longer.
     pub(crate) fn confirm_ours(&self) {
         self.update(|progress| progress.is_confirmed = true);
     }

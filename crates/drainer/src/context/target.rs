@@ -69,14 +69,16 @@ fn window(notice: &Notice, history: &History, invocation: &Invocation, settings:
     let limit = clock.instant(limit.max(clock.started() + least));
     let instance_goes = match notice.deadline {
         // The maintenance may be over, and the instance may stay.
-        Deadline::Unknown if notice.kind == Kind::Maintenance => Termination::Unknown,
-        Deadline::Unknown => Termination::Soon { respected_until: clock.instant(notice.time + RESPECTED_FOR) },
+        Deadline::Unknown if notice.kind == Kind::Maintenance => Termination::MayStay,
+        Deadline::Unknown => {
+            Termination::SoonAtUnknownTime { respected_until: clock.instant(notice.time + RESPECTED_FOR) }
+        }
         Deadline::Hard(_) => match over {
-            Some(over) => Termination::Soon { respected_until: clock.instant(over) },
+            Some(over) => Termination::SoonAtUnknownTime { respected_until: clock.instant(over) },
             None => Termination::At(limit),
         },
         Deadline::HeldByHook => Termination::AtTheLatest(limit),
-        Deadline::Open => Termination::Unknown,
+        Deadline::Open => Termination::MayStay,
     };
     // The invocation may begin before the planned drain.
     let began = history.began().unwrap_or(clock.started()).max(begins(notice, settings));
@@ -105,7 +107,7 @@ impl<'a> Attempt<'a> {
         let mut window = window(notice, history, invocation, settings, Limits::of(notice, None, settings));
         if action.is_some() {
             // No force before the hook's timeouts are known.
-            window.instance_goes = Termination::Unknown;
+            window.instance_goes = Termination::MayStay;
         }
         Self { notice, history, invocation, action, settings, window, joined: Cell::default() }
     }
@@ -149,7 +151,7 @@ impl<'a> Attempt<'a> {
             let forced_from = window.half().unwrap_or(window.end).min(window.end);
             action.look_up_retention(forced_from).await;
         }
-        let instance_goes = if self.is_kept() { Termination::Unknown } else { window.instance_goes };
+        let instance_goes = if self.is_kept() { Termination::MayStay } else { window.instance_goes };
         Window { end: window.end.min(self.window.end), instance_goes, ..window }
     }
 
@@ -265,8 +267,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn stopping_goes_soon_and_late_maintenance_is_unknown() {
         let context = TestContext::new(&[], [], []);
-        let soon = Termination::Soon { respected_until: Instant::now() + Duration::from_mins(2) };
-        for (kind, instance_goes) in [(Kind::ShuttingDown, soon), (Kind::Maintenance, Termination::Unknown)] {
+        let soon = Termination::SoonAtUnknownTime { respected_until: Instant::now() + Duration::from_mins(2) };
+        for (kind, instance_goes) in [(Kind::ShuttingDown, soon), (Kind::Maintenance, Termination::MayStay)] {
             let case = Case::of(kind, Deadline::Unknown);
             assert_eq!(case.attempt(&context).await.window.instance_goes, instance_goes);
         }
@@ -286,7 +288,7 @@ mod tests {
         let aws = [hook_described_for(3), group_described(false).repeated()];
         let (context, case) = (TestContext::new(&[], [], aws), Case::held(Kind::Terminate));
         let (attempt, end) = (case.attempt(&context).await, Instant::now() + Duration::from_secs(295));
-        assert_eq!((attempt.window.instance_goes, end < attempt.window.end), (Termination::Unknown, true));
+        assert_eq!((attempt.window.instance_goes, end < attempt.window.end), (Termination::MayStay, true));
         for _ in 0..2 {
             let window = attempt.window_of_hook().await;
             assert_eq!((window.instance_goes, window.end), (Termination::AtTheLatest(end), end));

@@ -15,11 +15,11 @@ use crate::kube::watch::{Listed, Selection};
 use crate::kube::{ApiError, CALL_TIMEOUT, until};
 use crate::node::ClaimedNode;
 
-/// Time after the claim in which no other instance's node can have the name: the instance would have to boot first.
+/// Time after the claim in which no other instance's node can take the name, because that instance has to boot first.
 const NAME_IS_KEPT: Duration = Duration::from_secs(5);
 
-/// Maximum wait for a chunk of the list. The API server ends a list after 60 s (kube-apiserver, `--request-timeout`). Pings
-/// detect a silent connection within 10 s.
+/// Timeout of one chunk of the list, longer than the API server's own of 60 s (kube-apiserver, `--request-timeout`). A silent
+/// connection ends earlier, because pings detect it within 10 s.
 const LIST_TIMEOUT: Duration = Duration::from_secs(65);
 
 pub(super) fn pods_of(client: &Client, node: &str) -> Selection<Pod> {
@@ -35,7 +35,7 @@ pub(super) async fn list(client: &Client, node: &str, window: Window) -> Result<
     until(window.end, async || pods.list_within(LIST_TIMEOUT).await, log).await
 }
 
-/// Lists the pods of a claimed node. The list is empty if it came late and another instance's node has the name now.
+/// Lists the pods of a claimed node. Returns an empty list if another instance's node may have taken the name since, and has.
 pub(crate) async fn list_claimed(
     ClaimedNode { claim, client }: &ClaimedNode,
     claim_began: Instant,
@@ -88,7 +88,7 @@ mod tests {
         Window {
             start: Instant::now(),
             end: Instant::now() + Duration::from_mins(2),
-            instance_goes: Termination::Unknown,
+            instance_goes: Termination::MayStay,
             margin: Duration::ZERO,
             detaching: Duration::ZERO,
             dead_since: None,

@@ -37,7 +37,7 @@ pub(super) struct NewPods {
 }
 
 impl<'a> Newcomers<'a> {
-    /// Checks end at `end`.
+    /// New state, without held pods. Checks of the node end at `end`.
     pub(super) fn new(client: &'a Client, claim: &'a Claim, end: Instant) -> Self {
         Self { client, claim, end, held: Vec::new(), look: None, is_anothers: false }
     }
@@ -46,7 +46,7 @@ impl<'a> Newcomers<'a> {
         !self.held.is_empty()
     }
 
-    /// Keeps back the unknown pods of a change that may have to leave. Returns the rest of the change.
+    /// Keeps back those pods of a change that are unknown and may have to leave. Returns the rest of the change.
     pub(super) fn hold(&mut self, change: Change<Pod>, is_known: impl Fn(&PodUid) -> bool) -> Option<Change<Pod>> {
         let passes = |pod: &Pod| {
             plan(pod).is_none_or(|pod| is_known(&pod.uid) || matches!(pod.disposition, Disposition::Stays(_)))

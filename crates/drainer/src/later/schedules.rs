@@ -43,7 +43,8 @@ impl ScheduleName {
         Self::new(&notice.instance, &purpose(notice))
     }
 
-    /// Name of the schedule of a drain that is postponed again. Scheduler may still delete the schedule that has just fired.
+    /// Name of the schedule of a drain that is postponed again. Scheduler may not yet have deleted the schedule that has just
+    /// fired.
     pub(crate) fn second(notice: &Notice) -> Self {
         Self::new(&notice.instance, &format!("{}.again", purpose(notice)))
     }
@@ -55,8 +56,8 @@ impl ScheduleName {
         ids.iter().map(|id| Self::new(&notice.instance, id)).collect()
     }
 
-    /// Name of the schedule of an undo check: one for each instance, maintenance and number. A schedule that has just fired has
-    /// another number.
+    /// Name of the schedule of an undo check: one for each instance, maintenance and number. The number differs from that of
+    /// the schedule that has just fired, which EventBridge Scheduler may not have deleted yet.
     pub(crate) fn of_check(notice: &Notice, number: u32) -> Self {
         let end = if notice.kind == Kind::MaintenanceOver { "over." } else { "" };
         Self::new(&notice.instance, &format!("{}.{end}{number}", purpose(notice)))

@@ -63,7 +63,7 @@ pub(super) fn window(instance_goes: Termination) -> Window {
 
 /// Report of a drain that ends now.
 pub(super) fn drain_report(pods: BTreeMap<PodUid, Tracked>, end: DrainEnd) -> DrainReport {
-    let (now, window) = (tokio::time::Instant::now(), window(Termination::Unknown));
+    let (now, window) = (tokio::time::Instant::now(), window(Termination::MayStay));
     DrainReport { pods, window, blockage: None, end, over_at: now, ended_at: now, watch_error: None }
 }
 
@@ -271,7 +271,7 @@ async fn the_metrics_are_in_the_embedded_format() {
 async fn pod_is_counted_for_the_followed_notice_else_the_claimant() {
     let clean = |name, followed| {
         let (uid, mut tracked) = pod(name, gone(), Some((Method::Evict, Grace::Own)));
-        tracked.history.followed = followed;
+        tracked.history.left_by = followed;
         (uid, tracked)
     };
     let counted = |how| {

@@ -29,7 +29,7 @@ impl Record {
         let is_reported = |pod: &PodRecord| report.pods.contains_key(&PodUid(pod.uid.clone()));
         let left = history.remaining.iter().filter(|pod| !is_reported(pod));
         self.pods.extend(left.map(|pod| ended(pod, Fate::Clean, "it left between two invocations")));
-        let followed = report.pods.iter().filter_map(|(uid, pod)| Some((uid.0.clone(), pod.history.followed?)));
+        let followed = report.pods.iter().filter_map(|(uid, pod)| Some((uid.0.clone(), pod.history.left_by?)));
         self.followed = followed.collect();
     }
 
@@ -138,7 +138,7 @@ fn why_lost(pod: &Tracked, watch_error: Option<&str>) -> String {
 
 /// Returns the cause if another source than this drain made the pod leave, or shortened its grace period.
 fn other_cause(pod: &Tracked) -> Option<String> {
-    match (pod.history.followed, pod.history.accepted_at, pod.blocked.last()) {
+    match (pod.history.left_by, pod.history.accepted_at, pod.blocked.last()) {
         (Some(RequestedBy::Another), Some(_), _) => {
             Some(format!("{ANOTHER} cut short the grace that it had been given"))
         }

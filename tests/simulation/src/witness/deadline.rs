@@ -29,11 +29,11 @@ pub(super) enum Termination {
     At(Timestamp),
     /// Earlier if the hook is completed.
     AtTheLatest(Timestamp),
-    Soon {
+    SoonAtUnknownTime {
         /// End of the respect for budgets.
         respected_until: Timestamp,
     },
-    Unknown,
+    MayStay,
 }
 
 impl Deadline {
@@ -44,18 +44,22 @@ impl Deadline {
         let termination = match notice["detail-type"].as_str()? {
             "EC2 Spot Instance Interruption Warning" => {
                 let is_over = two_minutes + SignedDuration::from_millis(plan.skew_ms) < began;
-                if is_over { Termination::Soon { respected_until: two_minutes } } else { Termination::At(two_minutes) }
+                if is_over {
+                    Termination::SoonAtUnknownTime { respected_until: two_minutes }
+                } else {
+                    Termination::At(two_minutes)
+                }
             }
             "EC2 Instance-terminate Lifecycle Action" => Termination::AtTheLatest(sent + longest_wait(plan)),
-            "EC2 Instance State-change Notification" => Termination::Soon { respected_until: two_minutes },
+            "EC2 Instance State-change Notification" => Termination::SoonAtUnknownTime { respected_until: two_minutes },
             "AWS Health Event" if notice["detail"]["statusCode"] == "upcoming" => {
                 let starts = notice["detail"]["startTime"].as_str()?;
                 let starts = jiff::fmt::rfc2822::parse(starts).ok()?.timestamp();
                 // An invocation sleeps for a wait of less than two minutes.
                 sent = sent.max(starts - seconds(plan, "SPILLWAY_MAINTENANCE_LEAD_S"));
-                if starts <= began { Termination::Unknown } else { Termination::At(starts) }
+                if starts <= began { Termination::MayStay } else { Termination::At(starts) }
             }
-            _ => Termination::Unknown,
+            _ => Termination::MayStay,
         };
         let detaching = match termination {
             Termination::AtTheLatest(_) => VOLUME_WAIT,
@@ -68,7 +72,7 @@ impl Deadline {
     pub(super) fn known(&self) -> Option<Timestamp> {
         match self.termination {
             Termination::At(goes) | Termination::AtTheLatest(goes) => Some(goes),
-            Termination::Soon { .. } | Termination::Unknown => None,
+            Termination::SoonAtUnknownTime { .. } | Termination::MayStay => None,
         }
     }
 
@@ -80,7 +84,7 @@ impl Deadline {
 
     /// Earliest deletion of a blocked pod: its last safe moment, but not before half of the window.
     pub(super) fn forced_from(&self, app: &App) -> Option<Timestamp> {
-        if let Termination::Soon { respected_until } = self.termination {
+        if let Termination::SoonAtUnknownTime { respected_until } = self.termination {
             return Some(respected_until);
         }
         let goes = self.known()?;

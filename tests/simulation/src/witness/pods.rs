@@ -111,10 +111,10 @@ impl LeavingPods {
         // A drain may miss the return of a kubelet in an outage of the API server.
         let is_back_unnoticed = facts.past.instance(instance).back.is_some_and(|back| back < facts.calm_since(by));
         let is_over = match deadline.termination {
-            Termination::Soon { .. } => !facts.clusters.reports(instance) || is_back_unnoticed,
+            Termination::SoonAtUnknownTime { .. } => !facts.clusters.reports(instance) || is_back_unnoticed,
             // A hook does not wait for the blocked pods of a dead node.
             Termination::AtTheLatest(_) => facts.is_dead(instance) || is_back_unnoticed,
-            Termination::At(_) | Termination::Unknown => false,
+            Termination::At(_) | Termination::MayStay => false,
         };
         // The half of a window depends on the clock of the first attempt, its end on the clock of a later one.
         let is_due = due.is_some_and(|due| due <= now + facts.skew() * 3 / 2) || is_over;

@@ -6,8 +6,7 @@ use tokio::time::Instant;
 
 use super::{Termination, Window};
 
-/// Smallest `Retry-After` of a busy API server. To end at the pod's forced deletion, a pause may be cut to this length, but no
-/// further.
+/// Shortest pause after a busy API server. A pause that would pass the pod's forced deletion is shortened, but not below this.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Minimum timeout of an eviction. Of 110 evictions at once, the last was answered after 240 ms.
@@ -25,7 +24,7 @@ impl Window {
     /// Last time at which a request leaves the pod its whole `grace`. If the instance goes at an unknown time: end of the time in
     /// which blockers are respected.
     pub fn last_safe_moment(&self, grace: Duration) -> Option<Instant> {
-        if let Termination::Soon { respected_until } = self.instance_goes {
+        if let Termination::SoonAtUnknownTime { respected_until } = self.instance_goes {
             return Some(respected_until.max(self.start));
         }
         let goes = self.instance_goes.latest()?;
@@ -50,7 +49,7 @@ impl Window {
     /// with a long grace period would be deleted at once, despite its PDB. If a hook holds the instance of a dead node, the pod
     /// is forced at once.
     pub fn forced_from(&self, grace: Duration) -> Option<Instant> {
-        if let Termination::Soon { .. } = self.instance_goes {
+        if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
         }
         let forced = self.last_safe_moment(grace)?.max(self.half()?);
@@ -58,11 +57,12 @@ impl Window {
         Some(dead_since.map_or(forced, |dead| forced.min(dead)))
     }
 
-    /// Time from which a critical pod is evicted although ordinary pods remain, and a do-not-disrupt annotation is ignored. This
-    /// is half of the window, or earlier if a PDB needs the time before the forced deletion. While a hook holds the instance,
-    /// this is ten minutes before the forced deletion at the earliest.
+    /// Time from which a critical pod is evicted although ordinary pods remain, and a do-not-disrupt annotation is ignored.
+    /// * The instance goes at a known time: middle of the window.
+    /// * A hook holds the instance: ten minutes before the forced deletion, if that is later than the middle.
+    /// * In both cases early enough for the pod's PDB, no later than [`Self::last_from`].
     pub fn critical_from(&self, grace: Duration) -> Option<Instant> {
-        if let Termination::Soon { .. } = self.instance_goes {
+        if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);
         }
         let (forced, half) = (self.forced_from(grace)?, self.half()?);
@@ -74,10 +74,10 @@ impl Window {
         Some(opens.min(self.last_from(grace)?).max(self.start))
     }
 
-    /// Time from which a pod of the last tier is evicted although other pods remain. It is early enough for the pod's PDB, and no
-    /// later than the pod's last safe moment.
+    /// Time from which a pod of the last tier is evicted although other pods remain. Early enough that the pod's PDB may still
+    /// release the pod before its forced deletion, and no later than the pod's last safe moment.
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
-        if let Termination::Soon { .. } = self.instance_goes {
+        if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);
         }
         let in_time = self.forced_from(grace)?.checked_sub(LEAST_TIME_FOR_A_BUDGET).unwrap_or(self.start);
@@ -127,7 +127,7 @@ mod tests {
         let hook = Window { instance_goes: Termination::AtTheLatest(now + seconds(3600)), ..hard(now, 3600) };
         assert_eq!(from(hook, 30), seconds(3548));
         assert_eq!(from(soon(now, 120), 30), seconds(0));
-        let open = Window { instance_goes: Termination::Unknown, ..hard(now, 120) };
+        let open = Window { instance_goes: Termination::MayStay, ..hard(now, 120) };
         assert_eq!(open.last_from(seconds(30)), None, "the instance may stay");
     }
 
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(again(hard(now, 120), 10, 20), seconds(30));
         assert_eq!(again(hard(now, 120), 10, 85), seconds(88), "its last safe moment");
         assert_eq!(again(hard(now, 120), 10, 100), seconds(101), "the least Retry-After");
-        let soft = Window { instance_goes: Termination::Unknown, ..hard(now, 120) };
+        let soft = Window { instance_goes: Termination::MayStay, ..hard(now, 120) };
         assert_eq!(again(soft, 10, 100), seconds(110));
         assert_eq!(again(soft, 10, 115), seconds(120), "the end of the window");
     }
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(eviction_timeout(80), Some(seconds(8)));
         assert_eq!(eviction_timeout(87), Some(seconds(2)), "a slightly slow API server");
         assert_eq!(eviction_timeout(88), None);
-        let open = Window { instance_goes: Termination::Unknown, ..hard(now, 120) };
+        let open = Window { instance_goes: Termination::MayStay, ..hard(now, 120) };
         assert_eq!(open.eviction_timeout(grace, now), None);
     }
 

@@ -9,8 +9,8 @@ use super::Window;
 /// Minimum grace period. With zero, the API server removes the pod's object while its containers still run.
 pub(super) const LEAST_GRACE: Duration = Duration::from_secs(1);
 
-/// Minimum time from a repeated deletion to the terminating pod's new end. If the new end is in the past, the API server sets a
-/// grace period of one second. The API server has its own clock and keeps whole seconds, and the request takes time.
+/// Minimum time from a repeated deletion to the terminating pod's new end. The API server has another clock and whole seconds,
+/// and the request takes time. If the new end has passed on arrival, the API server sets a grace period of one second.
 const AHEAD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +41,8 @@ impl Window {
     /// Shorter grace period for a terminating pod that would outlast its instance: the time that is left. `None`: the pod is not
     /// requested again.
     ///
-    /// The API server counts the grace period from the first deletion (apiserver, `registry/rest/delete.go`). If the time that is
-    /// left, counted from there, is over, no request is sent, because it would kill the pod at once. The kubelet counts from its
+    /// The API server counts the grace period from the first deletion (apiserver, `registry/rest/delete.go`). If first deletion
+    /// + time left is already past, no request is sent, because it would kill the pod at once. The kubelet counts from its
     /// notification (kubernetes, `pod_workers.go`), so the pod gets all of an accepted grace period.
     pub fn shortened(&self, deletion: Deletion, now: Instant) -> Option<Grace> {
         let outlasts = self.instance_goes.hard().is_some_and(|goes| goes < deletion.by);

@@ -55,7 +55,7 @@ impl Tracked {
                 self.failed(message, now + SLOW_RETRY);
                 Some(forbidden)
             }
-            // An eviction that was given up counts as refused, so that the pod's forced deletion is due.
+            // An eviction that was given up counts as refused. The pod is then blocked, so its forced deletion is due.
             Answer::Refused { message } | Answer::GivenUp { message } => {
                 self.refused(message, self.again(None, window, now))
             }
@@ -67,9 +67,9 @@ impl Tracked {
         }
     }
 
-    /// Time of the next request after a failure. The pause grows with each failure in a row, and is not shorter than the API
-    /// server's `Retry-After`. Otherwise a failing webhook would be called millions of times while a hook holds the instance. In
-    /// a storm, thousands of pods would keep a busy API server from answering at all.
+    /// Time of the next request after a failure. The pause doubles with each failure in a row, up to [`SLOW_RETRY`], and is not
+    /// shorter than `Retry-After`. Constant short pauses would call a failing webhook millions of times while a hook holds the
+    /// instance, and overload a busy API server in a storm.
     fn again(&self, retry_after: Option<Duration>, window: Window, now: Instant) -> Instant {
         let pause = self.pause().max(retry_after.unwrap_or_default());
         window.again(self.spread(pause), self.needs(window), now)
@@ -80,7 +80,7 @@ impl Tracked {
         (RETRY * 2_u32.saturating_pow(failures)).min(SLOW_RETRY)
     }
 
-    /// Lengthens a pause by up to half, by a constant part for each pod. Pods that were throttled together do not retry together.
+    /// Lengthens a pause by up to half, depending on the pod's name: pods that are throttled together retry at different times.
     fn spread(&self, pause: Duration) -> Duration {
         let mut hasher = DefaultHasher::new();
         self.name.hash(&mut hasher);
@@ -90,8 +90,8 @@ impl Tracked {
 
     fn accepted(&mut self, now: Instant) {
         self.history.accepted_at.get_or_insert(now);
-        let followed = if self.is_shortened_by_another() { RequestedBy::Another } else { RequestedBy::ThisDrain };
-        self.history.followed = Some(followed);
+        let left_by = if self.is_shortened_by_another() { RequestedBy::Another } else { RequestedBy::ThisDrain };
+        self.history.left_by = Some(left_by);
     }
 
     fn leaves(&mut self, now: Instant) -> Transition {

@@ -23,8 +23,8 @@ pub struct PodHistory {
     pub accepted_at: Option<Instant>,
     /// Shortest grace period that the API server reported for the pod, from any client's deletion.
     pub least_given: Option<Duration>,
-    /// Origin of the request that made the pod leave, if known.
-    pub followed: Option<RequestedBy>,
+    /// Client whose request made the pod leave, if known.
+    pub left_by: Option<RequestedBy>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ impl PodHistory {
             answers: BTreeMap::new(),
             accepted_at: None,
             least_given: None,
-            followed: None,
+            left_by: None,
         }
     }
 
@@ -79,7 +79,7 @@ impl PodHistory {
         self.is_refused && self.is_forced()
     }
 
-    /// Returns `true` if a request was accepted, or may have been, because an answer is still missing or was lost.
+    /// Returns `true` if a request was accepted, or may have been: no request has an answer yet, or an answer was lost.
     pub fn may_be_accepted(&self) -> bool {
         self.accepted_at.is_some() || self.answers.is_empty() || self.answers.contains_key("no-answer")
     }

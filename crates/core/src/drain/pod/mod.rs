@@ -24,8 +24,8 @@ use transition::Transition;
 
 /// Pause after the first failed request. Each further failure in a row doubles the pause, up to [`SLOW_RETRY`].
 const RETRY: Duration = Duration::from_millis(500);
-/// Pause after a failure that lasts longer: a missing right, a second PDB, a terminating namespace. Equal to kubectl's pause
-/// after a refused eviction.
+/// Pause after a lasting failure: a missing right, a second PDB, a terminating namespace. Equal to kubectl's pause after a
+/// refused eviction.
 const SLOW_RETRY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ pub struct Tracked {
     pub is_returned: bool,
     pub state: PodState,
     pub blocked: Blocked,
-    /// Failed requests in a row before the request under way.
+    /// Failures of the last requests in a row, also while the next request is under way.
     pub failures: Option<Failures>,
     /// Last observed deletion, by any client.
     pub deletion: Option<Deletion>,
@@ -169,7 +169,7 @@ impl Tracked {
             // A do-not-disrupt pod is evicted first. Only another blocker can lead to force.
             return self.annotation_ends(due, window).map(|at| (at, Method::Evict));
         }
-        // After a refused deletion comes an eviction, which violates no PDB if granted. A lost deletion is repeated.
+        // A refused deletion is followed by an eviction. A deletion without an answer is repeated.
         let is_forced = self.blocked.by().is_some() && !self.has_finished && !self.is_returned;
         let forced =
             window.forced_from(self.needs(window)).filter(|_| is_forced && !self.history.is_deletion_refused());
@@ -197,8 +197,8 @@ impl Tracked {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// Earliest time of the forced deletion. If the last request was a deletion that failed: after a pause, and after the API
-    /// server's `Retry-After`.
+    /// Earliest time of the forced deletion. If the last deletion failed, the next one waits for `RETRY` and for `due`, which
+    /// includes the API server's `Retry-After`.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }
@@ -310,7 +310,7 @@ impl Tracked {
         self.deletion = Some(deletion);
         self.history.least_given = self.history.least_given.into_iter().chain(given).min();
         if self.is_blocked() || self.is_shortened_by_another() {
-            self.history.followed = Some(RequestedBy::Another);
+            self.history.left_by = Some(RequestedBy::Another);
         }
         if !self.waits() {
             return;
@@ -377,14 +377,14 @@ impl Tracked {
             return None;
         }
         if self.is_blocked() {
-            self.history.followed = Some(RequestedBy::Another);
+            self.history.left_by = Some(RequestedBy::Another);
         }
         self.settle(PodState::Gone { at: now });
         Some(Transition::Gone(self.name.clone()))
     }
 }
 
-/// Adds a grace period to `now`. A longer period than a year would overflow the clock.
+/// Adds a grace period to `now`, at most a year. A huge period would overflow the clock.
 fn later(now: Instant, by: Duration) -> Instant {
     const YEAR: Duration = Duration::from_hours(365 * 24);
     now + by.min(YEAR)

@@ -88,7 +88,7 @@ fn held_by_hook(now: Instant) -> Window {
 
 /// An instance that may stay.
 fn open(now: Instant) -> Window {
-    Window { instance_goes: Termination::Unknown, ..hard(now, 600) }
+    Window { instance_goes: Termination::MayStay, ..hard(now, 600) }
 }
 
 fn names(requests: &[LeaveRequest]) -> Vec<&str> {

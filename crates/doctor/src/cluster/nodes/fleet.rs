@@ -85,8 +85,8 @@ impl Fleet {
         }
     }
 
-    /// Records a node with the taint of planned maintenance. A cordoned node is ignored, because its drain has begun.
-    pub(super) fn add_taints(&mut self, name: &str, spec: &ListedSpec) {
+    /// Records the node if it has the taint of planned maintenance and is not cordoned. The drain of a cordoned node has begun.
+    pub(super) fn add_if_planned(&mut self, name: &str, spec: &ListedSpec) {
         let is_planned = !spec.unschedulable && spec.taints.iter().any(|taint| taint.key == PLANNED);
         let instance = spec.provider_id.rsplit('/').next().and_then(InstanceId::parse);
         if let (Some(node), Some(instance), true) = (self.ours.get(name), instance, is_planned) {
@@ -180,7 +180,7 @@ mod tests {
                 "spec": {"providerID": "aws:///us-east-1a/i-0123456789abcdef0", "taints": planned, "unschedulable": unschedulable}});
             let ListedNode { metadata, spec } = serde_json::from_value(listed).unwrap();
             fleet.add(&metadata);
-            fleet.add_taints(&metadata.name, &spec);
+            fleet.add_if_planned(&metadata.name, &spec);
         }
         let tainted: Vec<_> = fleet.tainted.iter().map(|(node, instance)| (node.as_ref(), instance.as_str())).collect();
         assert_eq!(tainted, [("n-1", "i-0123456789abcdef0")]);

@@ -93,7 +93,7 @@ async fn fleet_and_budgets(
     while let Some(page) = nodes.next().await? {
         for ListedNode { metadata, spec } in page {
             fleet.add(&metadata);
-            fleet.add_taints(&metadata.name, &spec);
+            fleet.add_if_planned(&metadata.name, &spec);
         }
     }
     let mut every_budget = Pages::<ListedBudget>::of::<PodDisruptionBudget>(client, ListParams::default(), end);

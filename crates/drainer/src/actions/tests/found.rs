@@ -2,7 +2,7 @@ use spillway_core::instance::InstanceState;
 use spillway_notice::Maintenance;
 
 use super::*;
-use crate::actions::found::over;
+use crate::actions::found::over_or_moved;
 
 const STARTS: &str = "1970-01-01T01:00:00Z";
 
@@ -27,7 +27,7 @@ fn found() -> Case {
 
 async fn reason(case: Case, aws: impl IntoIterator<Item = Expected>) -> Option<Reason> {
     let context = TestContext::new(&[], [], aws);
-    over(&context, &case.attempt(&context).await, &case.instance).await.unwrap()
+    over_or_moved(&context, &case.attempt(&context).await, &case.instance).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]

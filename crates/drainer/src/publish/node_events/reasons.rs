@@ -83,7 +83,7 @@ pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<Ev
 }
 
 /// Note on an evicted pod. If another drain or a person made the pod leave, the note names the cause.
-fn evicted(pod: &PodRecord, followed: Option<RequestedBy>) -> String {
+fn evicted(pod: &PodRecord, left_by: Option<RequestedBy>) -> String {
     let cause = if followed == Some(RequestedBy::Another) { format!(" ({})", pod.why()) } else { String::new() };
     format!("evicted, {}{cause}", grace(pod))
 }

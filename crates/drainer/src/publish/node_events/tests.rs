@@ -111,7 +111,7 @@ async fn ended_drain_has_events_on_node_and_pods() {
 async fn pod_evicted_by_another_has_an_event_with_the_cause() {
     let (uid, mut cut_short) = pod("cut-short", gone(), Some((Method::Evict, Grace::Own)));
     cut_short.history.accepted_at = None;
-    let (now, window) = (tokio::time::Instant::now(), window(Termination::Unknown));
+    let (now, window) = (tokio::time::Instant::now(), window(Termination::MayStay));
     cut_short.terminating(Deletion { since: now, by: now }, Some(Duration::from_secs(8)), window, now);
     let report = drain_report([(uid, cut_short)].into(), DrainEnd::Empty);
     let mut published = ending(Ending::Drained);

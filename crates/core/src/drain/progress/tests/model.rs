@@ -194,7 +194,7 @@ proptest! {
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let goes = hard(Instant::now(), window_s);
-        let stays = Window { instance_goes: Termination::Unknown, ..goes };
+        let stays = Window { instance_goes: Termination::MayStay, ..goes };
         // Once a second, the least Retry-After; in the half of the window in which a pod may be forced, a deletion after each
         // eviction.
         let once_a_second = usize::try_from(window_s).unwrap();

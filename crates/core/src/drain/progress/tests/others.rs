@@ -16,7 +16,7 @@ fn at_the_end(mut progress: Progress, graces_s: &[i64]) -> (Option<Duration>, Op
     progress.changed(gone("web-0"), now);
     let pod = &progress.into_pods()[&uid("web-0")];
     assert_eq!(pod.state, PodState::Gone { at: now });
-    (pod.shortened_grace(), pod.history.followed)
+    (pod.shortened_grace(), pod.history.left_by)
 }
 
 #[test]
@@ -60,5 +60,5 @@ fn eviction_answered_after_the_pods_end_was_ours() {
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     let pod = &progress.into_pods()[&uid("web-0")];
     assert_eq!(pod.state, PodState::Gone { at: now });
-    assert_eq!((pod.history.followed, pod.history.accepted_at), (Some(RequestedBy::ThisDrain), Some(now)));
+    assert_eq!((pod.history.left_by, pod.history.accepted_at), (Some(RequestedBy::ThisDrain), Some(now)));
 }

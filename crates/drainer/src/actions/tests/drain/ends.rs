@@ -25,7 +25,7 @@ async fn keep_instance(
     let mut case = Case::held(Kind::Terminate);
     case.history.is_kept = is_kept_before;
     let (outcome, record) = drain_case(&TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], api, aws), &case).await;
-    assert_eq!(record.window.unwrap().instance_goes, Termination::Unknown, "nothing is forced");
+    assert_eq!(record.window.unwrap().instance_goes, Termination::MayStay, "nothing is forced");
     let failure = outcome.unwrap_err();
     assert_eq!(failure.error_type(), "InstanceKept");
     failure

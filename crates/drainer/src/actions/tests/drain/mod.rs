@@ -50,7 +50,7 @@ async fn notice_after_its_deadline_clamps_nothing_for_minutes() {
         let goes = Timestamp::UNIX_EPOCH - SignedDuration::from_secs(late_s);
         case.notice.deadline = Deadline::Hard(goes);
         let (window, clock) = (case.attempt(&context).await.window, case.invocation.clock);
-        let over = Termination::Soon { respected_until: clock.instant(goes) };
+        let over = Termination::SoonAtUnknownTime { respected_until: clock.instant(goes) };
         assert_eq!(window.instance_goes == over, is_over, "{late_s} s late: {window:?}");
         let waits_s = if is_over { 600 - late_s } else { 10 };
         assert_eq!(clock.at(window.end).as_second(), waits_s, "{late_s} s late");
