@@ -15,8 +15,8 @@ use crate::node::claimant::{Claim, ClaimResult};
 
 /// Tag of the groups that take part. Groups propagate the tag to their instances.
 pub const TAG: (&str, &str) = ("spillway:replace", "true");
-/// Statuses of a spot request whose instance EC2 takes back (EC2 user guide, "Spot request status"). EC2 sets the last two at
-/// once if it needs the capacity, while the instance still runs for two minutes.
+/// Statuses of a spot request whose instance EC2 takes back (EC2 user guide, "Spot request status"). If EC2 needs the capacity,
+/// it sets the last two at once, although the instance still runs for two minutes.
 const INTERRUPTED: [&str; 3] =
     ["marked-for-termination", "instance-terminated-by-price", "instance-terminated-no-capacity"];
 /// Codes of scheduled events that stop the instance or end it. A reboot needs no replacement.
@@ -207,8 +207,8 @@ pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotR
     }
 }
 
-/// Deadline of a terminate hook's notice that has joined the claim of a spot notice: the claim's deadline. `None`: the hook's own
-/// deadline holds, for example because the claim's has passed.
+/// Deadline of a terminate hook's notice that has joined the claim of a spot notice: the claim's deadline. `None`: the hook's
+/// own deadline holds, for example because the claim's deadline has passed.
 pub fn deadline_of_claim(
     notice: &Notice,
     instance: &Instance,

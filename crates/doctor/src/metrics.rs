@@ -7,7 +7,7 @@ use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 use crate::report::{CheckStatus, SelfTestReport, Severity};
 use crate::request::SelfTestRequest;
 
-/// Log line that `CloudWatch` reads as metrics. `None` for a self-test of one cluster, which must not end alarms about others.
+/// Log line that `CloudWatch` reads as metrics. `None` for one cluster: its metrics would end alarms about other clusters.
 pub(crate) fn line(report: &SelfTestReport, request: &SelfTestRequest, stack: &str, now: Timestamp) -> Option<String> {
     if request.cluster.is_some() {
         return None;
@@ -17,7 +17,7 @@ pub(crate) fn line(report: &SelfTestReport, request: &SelfTestRequest, stack: &s
 }
 
 /// Metrics of docs/metrics.md. For an incomplete report, `Findings` is left out, so that `FindingsAlarm` keeps its state.
-/// `SelfTests` is 0, so that `SelfTestAlarm` goes off.
+/// `SelfTests` is 0, which triggers `SelfTestAlarm`.
 fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
     let is_known = report.status != CheckStatus::Unknown;
     let findings = is_known.then(|| report.count(Severity::Fail));

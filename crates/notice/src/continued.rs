@@ -65,7 +65,7 @@ impl History {
         self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)
     }
 
-    /// Request id of the last invocation that reached the node, and so holds the claim.
+    /// Request id of the last invocation that reached the node. This invocation holds the claim.
     #[must_use]
     pub fn continued_from(&self) -> Option<&str> {
         let last = self.earlier.iter().rfind(|earlier| earlier.node.is_some());

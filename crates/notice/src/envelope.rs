@@ -111,8 +111,8 @@ fn shortened(text: &str) -> String {
 }
 
 impl Envelope {
-    /// Refuses a notice of another account or Region. A rule may route such a notice to the function, but the notice is not about
-    /// its instances.
+    /// Refuses a notice of another account or Region. A rule may route such a notice here, but the function cannot reach its
+    /// instances.
     pub(super) fn is_from(&self, home: &Home) -> Result<(), NoticeError> {
         let (account, region) = (self.account()?, self.region()?);
         if (account, region) == (home.account.as_str(), home.region.as_str()) {

@@ -58,7 +58,7 @@ fn notices(message: &Message<'_>) -> Option<String> {
     (ids.len() <= NOTICES).then(|| quoted.join(", "))
 }
 
-/// Address of a query over the last two days in Logs Insights. The console's own encoding has `*` in place of `%`.
+/// Address of a query over the last two days in Logs Insights. The console uses `*` in place of the encoding's `%`.
 fn insights(region: &str, log_group: &str, query: &str) -> String {
     let console = match region {
         china if china.starts_with("cn-") => "https://console.amazonaws.cn".to_owned(),

@@ -64,8 +64,8 @@ impl<'a> Node<'a> {
         self.receipts().any(|receipt| receipt.ending == Some(ending))
     }
 
-    /// Pods of the node, worst fate first. If two notices differ, the worse fate counts: the notice that forced a pod knows more
-    /// than the notice that observed the pod's end.
+    /// Pods of the node, worst fate first. If two notices differ, the worse fate counts, because a notice may have observed
+    /// only the end of a pod that another notice forced.
     pub(crate) fn pods(&self) -> Vec<&'a Pod> {
         let mut pods: Vec<_> = self.receipts().flat_map(|receipt| &receipt.pods).collect();
         pods.sort_by_key(|pod| rank(pod));

@@ -1,4 +1,4 @@
-//! Lines of a message: one for each node. In a storm (more than ten nodes of one cluster), one for each zone instead.
+//! Lines of a message: one for each node or, in a storm (more than ten nodes of one cluster), one for each zone.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Fields for the webhook's Go template: those of NTH, so that NTH's templates work unchanged, then Spillway's own.
 //!
-//! NTH sends a message for each event, Spillway sends one for a batch. Texts of several notices are joined. A time is the
-//! earliest of all, pods are those of all, and `Notices` has the fields of each notice.
+//! NTH sends a message for each event, Spillway sends one for a batch. Texts of several notices are joined. Of several times
+//! the earliest counts, lists of pods are united, and `Notices` has the fields of each notice.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Finds other programs that may drain the same nodes: other targets of the notices' rules, and hooks' notification targets.
 //! Pure.
 //!
-//! Two drainers do not wait for each other, and the first to complete a hook ends the instance for both.
+//! The first of two drainers that completes the hook ends the instance while the other still drains.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -21,7 +21,7 @@ const HOOKS: &str = "autoscaling:DescribeLifecycleHooks";
 const ON_A_PAGE: i32 = 100;
 /// Suffix of the lifecycle state of an instance that its group keeps, such as `Terminating:Retained`.
 const KEPT: &str = ":Retained";
-/// Maximum number of concurrent calls for hooks, low because other tools of the account call Auto Scaling, too.
+/// Maximum number of concurrent calls for hooks. Other tools of the account share Auto Scaling's call rate.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Event pattern of a rule, and its match with notices. Pure.
 //!
-//! An unknown matcher counts as a match: a superfluous finding is better than an undetected second drainer.
+//! An unknown matcher counts as a match, because a superfluous finding is better than an undetected second drainer.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Checks the rights of the function's role by a table of a drain's calls. Each call is made without effect.
 //!
-//! Permissions boundaries, service control policies or a role of your own may deny calls that the template's policies allow. AWS
-//! checks the right before the object of a call. These answers therefore prove the right:
+//! Permissions boundaries, service control policies or a role of your own may deny calls that the template's policies allow.
+//! AWS checks the right before the object of a call. Therefore each of these answers proves the right:
 //! * EC2 answers a dry run with `DryRunOperation`, Lambda with an empty answer.
 //! * A call about a cluster, group, hook or schedule that does not exist is invalid. Lifecycle actions need a real group.
 //! * `PutEvents` accepts the call and refuses its only entry, whose detail is not JSON.

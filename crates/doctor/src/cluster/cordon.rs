@@ -20,7 +20,7 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::Cordon;
 
-/// Maximum number of nodes to read until one is not cordoned.
+/// Maximum number of nodes to read in search of one that is not cordoned.
 const TRIED: usize = 5;
 
 pub(super) async fn look(

@@ -20,7 +20,7 @@ const LET_GO_WITHIN: Duration = Duration::from_secs(600);
 pub(super) struct Waited {
     /// Duration of each wait; `None` if nothing was waited for.
     pub(super) durations: Option<AfterDrain>,
-    /// `true` if the time was up while a volume or load balancer was, or may have been, still attached.
+    /// `true` if a volume or load balancer was, or may have been, still attached when the time was up.
     pub(super) is_unfinished: bool,
 }
 

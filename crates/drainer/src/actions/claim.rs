@@ -19,12 +19,12 @@ use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::Fate;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Retry period of a failing claim if the instance goes in any case. After it the pods are evicted without a cordon: an
-/// admission webhook may stay down because its own pods are on nodes that go.
+/// Retry period of a failing claim if the instance goes in any case. Afterwards the pods are evicted without a cordon, because
+/// a webhook may stay down until its own pods leave the node.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum time to list the pods of a node whose hook is over.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
-/// First and longest pause between retries of a failed claim during the drain.
+/// First and longest pause between two attempts to cordon a node during its drain.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,8 +116,8 @@ pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &m
     DrainOutcome::HookOver { node, lost: (!record.pods.is_empty()).then_some(lost) }.into()
 }
 
-/// Returns `true` if the write may succeed later. Includes timeouts: an admission webhook may take 30 s to fail, twice the
-/// timeout of a request, and the API server answers nothing until then.
+/// Returns `true` if the write may succeed later. Includes timeouts: an admission webhook may take 30 s to fail, but a request
+/// times out after 15 s.
 fn is_retryable_write_error(error: &ApiError) -> bool {
     match error {
         ApiError::Refused(status) => matches!(status.code, 409 | 429 | 500..),

@@ -18,7 +18,7 @@ use crate::receipt::record::Record;
 
 const COMPLETED_AT_ONCE: &str = "completed the launch hook at once";
 
-/// Describes the outcome that the decision would have now.
+/// Describes the outcome that the decision would have without the dry run.
 pub(crate) async fn dry_run(
     context: &Context,
     decision: Decision,

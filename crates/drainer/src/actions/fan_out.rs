@@ -16,7 +16,7 @@ use crate::receipt::record::Record;
 /// Maximum number of instances of a notice that are handled. An event has room for a few hundred of AWS Health's entries, and an
 /// account has a thousand concurrent invocations by default.
 const MOST_INSTANCES: usize = 1_000;
-/// Maximum number of concurrent calls to start invocations, which suffices for hundreds of invocations a second.
+/// Maximum number of concurrent calls to Lambda. They start hundreds of invocations a second.
 const AT_ONCE: usize = 10;
 
 /// Invokes the function once for each instance.

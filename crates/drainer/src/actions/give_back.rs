@@ -16,14 +16,14 @@ use crate::kube::ApiError;
 use crate::node::NodeWatch;
 use crate::node::uncordon::{Undo, uncordon};
 
-/// Maximum time to connect to a silent cluster: three attempts. A scheduled check tries again later.
+/// Maximum time to connect to a silent cluster, enough for three attempts. Afterwards a scheduled check tries again.
 const REACHED_WITHIN: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UncordonDeadlines {
     /// Deadline of the cluster's first answer.
     pub(super) connect_by: Instant,
-    /// Deadline of a wait until the node is Ready. With `None`, a node that is not Ready is not waited for.
+    /// Deadline of the wait until the node is Ready; `None`: no wait.
     pub(super) ready_by: Option<Instant>,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum NotGivenBack {
 }
 
 impl NotGivenBack {
-    /// Classifies the failure; `has_read` is `true` if the cluster let us read the node before.
+    /// Classifies the failure. `has_read`: the cluster has already granted a read of the node.
     fn of(failure: Failure, cluster: &ClusterName, has_read: bool) -> Self {
         let code = match &failure {
             Failure::UnknownCluster { .. } => {

@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::node;
 
 /// Time after which the clusters are searched if EC2 has not answered. An answer usually takes 0.1 s. Until then, throttled
-/// calls are repeated, because a search costs more than a second call.
+/// calls are only repeated, because a search costs more than a repeated call.
 const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Maximum time for EC2's answer about a running instance: the notice is not urgent, and an undo check calls EC2 again.

@@ -24,8 +24,8 @@ use crate::receipt::record::{HookStatus, Record};
 
 /// Poll interval until the node joins, because there is no node to watch before. An instance takes about a minute to join.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Time after which all nodes are searched, in case the node has an unusual name. Each further search comes after twice the
-/// time, so that an invocation makes at most four searches.
+/// Time after which all nodes are searched, in case the node has an unusual name. The time doubles for each further search,
+/// which limits an invocation to four searches.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
 /// Scope of a search for the node.
@@ -37,8 +37,8 @@ enum Search {
     AllNodes,
 }
 
-/// Completes the launch hook when the node is Ready. A node that is not Ready in time is a failure, because nothing else
-/// reports instances that do not become nodes.
+/// Completes the launch hook when the node is Ready. Fails if the node is not Ready in time, because nothing else reports
+/// instances that do not become nodes.
 pub(crate) async fn await_ready(
     context: &Context,
     target: &Target<'_>,
@@ -71,8 +71,8 @@ pub(crate) async fn into_warm_pool(target: &Target<'_>, record: &mut Record) -> 
     Ok(Outcome::NotANode { reason: Reason::IntoWarmPool(target.instance.id.clone()) })
 }
 
-/// Waits until the node is Ready. A cordoned node is first given back after its new boot: the control plane reports the node as
-/// Ready until the heartbeats of its old kubelet are overdue.
+/// Waits until the node is Ready. A cordoned node is given back only after its new boot, because the condition `Ready` from
+/// before the boot may still be true.
 async fn until_ready(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let mut uncordoned = None;

@@ -25,10 +25,10 @@ use crate::receipt::record::Record;
 
 /// Retry period for reading the other nodes. Without an answer the drain goes on.
 const RETRIED_FOR: Duration = Duration::from_secs(10);
-/// Maximum number of counts until a drain gives its claim back, and the longest pause between two counts.
+/// Maximum number of counts of other drains before a drain gives its claim back, and the longest pause between two counts.
 const COUNTS: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(2);
-/// Maximum random delay of the next attempt, so that the drains of one maintenance do not come back together.
+/// Maximum random delay of the next attempt, so that the drains of one maintenance do not retry at the same time.
 const SPREAD: Duration = Duration::from_mins(1);
 
 /// Postpones a drain before its claim, if as many other drains go on as are allowed. `None` if the node may be claimed.
@@ -93,7 +93,7 @@ fn paced_start(attempt: &Attempt<'_>) -> Option<Timestamp> {
     decision::planned_start(attempt.notice).filter(|_| attempt.history.continued_from().is_none())
 }
 
-/// Returns the other drains if this claim is one too many. First leaves later claims the time to be given back.
+/// Returns the number of other drains if this claim exceeds the limit. Before that, waits for later claims to be given back.
 async fn surplus(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<OtherDrains>, ApiError> {
     let (nodes, claim) = (Api::all(node.client.clone()), &node.claim);
     let mut counts = 0;

@@ -17,7 +17,7 @@ use crate::node::pace;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum time from the taint of a node to its drain. The taint keeps pods of other nodes away.
+/// Maximum time from the taint of a node to its drain. The taint keeps pods that leave other nodes away from this node.
 const TAINTED_FOR: SignedDuration = SignedDuration::from_mins(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Postponement {
     Scheduled,
     /// Other drains go on, and the node is not claimed.
     Waits(OtherDrains),
-    /// Other drains go on, and the claim of the node is one too many.
+    /// Other drains go on, and the claim of the node exceeds the limit.
     Surplus(OtherDrains),
 }
 

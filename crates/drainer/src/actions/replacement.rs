@@ -73,7 +73,7 @@ async fn until_requested(context: &Context, target: &Target<'_>, end: Instant) -
     }
 }
 
-/// Checks the group and EC2's record side by side.
+/// Checks the group and EC2's record concurrently.
 async fn check(context: &Context, target: &Target<'_>, end: Instant) -> Result<(), NotRequested> {
     let Target { attempt, instance, .. } = target;
     let (name, now) = (instance.group().unwrap_or("none"), attempt.invocation.clock.now());

@@ -1,4 +1,4 @@
-//! Undo checks: scheduled invocations that give a cordoned node back if its notice came to nothing.
+//! Undo checks: scheduled invocations that give a cordoned node back if the announced interruption did not happen or is over.
 
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ const SPREAD: Duration = Duration::from_mins(10);
 /// Schedules the undo check of a new claim, then deletes the maintenance schedule that the drain replaces.
 ///
 /// Runs before the drain, because the invocation may be killed during the drain. A failure ends the notice after the drain. The
-/// check is scheduled before the deletion: without a check the node is never given back, while a schedule that is left only
-/// finds the node claimed.
+/// check is scheduled before the deletion: without a check the node is never given back, but a remaining schedule does no harm,
+/// because the node is claimed.
 pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
     let (notice, clock) = (attempt.notice, attempt.invocation.clock);
     let end = (Instant::now() + SCHEDULED_WITHIN).min(attempt.invocation.continues_by());
@@ -136,8 +136,7 @@ pub(super) async fn check_once_more(
     Ok(UncordonOutcome::LookedAgain { node, why, at })
 }
 
-/// Schedules a check for a running instance that EC2 did not describe. The check is delayed at random, so that the checks of
-/// many launches do not come at once.
+/// Schedules a check for a running instance that EC2 did not describe. A random delay spreads the checks of many launches.
 pub(crate) async fn describe_later(
     context: &Context,
     notice: &Notice,

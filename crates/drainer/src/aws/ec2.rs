@@ -24,7 +24,7 @@ const EVENT_CODES: [&str; 5] =
     ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
 /// EC2's maximum number of values in a filter.
 const MOST_VALUES: usize = 200;
-/// Maximum time to repeat a call whose answer is older than EC2's own notice. EC2 usually catches up within seconds.
+/// Maximum time to repeat a call whose answer is older than the notice. EC2's description is usually up to date within seconds.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
 /// Timeout of the first attempt, doubled for each further attempt. EC2 usually answers in 0.1 s.

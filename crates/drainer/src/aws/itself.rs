@@ -37,7 +37,7 @@ impl Itself {
         self.invoke_as("Event", payload).await.map_err(|failed| CallError::new(INVOKE, failed))
     }
 
-    /// Tests the right to self-invocation by a dry run.
+    /// Tests the right to invoke the own function, by a dry run.
     pub async fn rehearse_invoke(&self) -> Result<(), Failed> {
         self.invoke_as("DryRun", "{}").await
     }

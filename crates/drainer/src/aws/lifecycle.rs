@@ -44,7 +44,7 @@ struct ActionProgress {
     is_confirmed: bool,
     /// Last known retention: `true` if the group keeps the instance of an abandoned action.
     is_kept: bool,
-    /// `true` after a completion, tried or done, and after [`LifecycleAction::wait_until_over`].
+    /// `true` after an attempt to complete the action, and after [`LifecycleAction::wait_until_over`].
     is_settled: bool,
 }
 

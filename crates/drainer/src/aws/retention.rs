@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::aws::CallError;
 
 const DESCRIBE: &str = "autoscaling:DescribeAutoScalingGroups";
-/// First and longest pause between two attempts, before jitter. Long, because all drains of an instance refresh read the policy.
+/// First and longest pause between two attempts, before jitter. Long, because all drains of an instance refresh read it.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// Returns `true` if the group's policy has `TerminateHookAbandon` set to `retain`.

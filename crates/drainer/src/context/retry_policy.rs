@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::failure::Failure;
 
-/// Time that Lambda's first retry needs: the retry comes a minute after a failure, and its drain takes half a minute.
+/// Time that Lambda's first retry needs: it starts a minute after the failure, and its drain takes half a minute.
 const LAMBDA_RETRY: Duration = Duration::from_secs(90);
 /// Retry period after the first 401 or 403 of an uncordon. A busy authenticator answers 401 for a moment, and an API server that has
 /// just started 403 until it has read the roles.
@@ -31,7 +31,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns `true` if work is retried after a failure now. `first_denied` keeps the time of the first 401 or 403.
+    /// Returns `true` if the work is retried after this failure. `first_denied` keeps the time of the first 401 or 403.
     pub(super) fn retries(self, failure: &Failure, first_denied: &OnceCell<Instant>) -> bool {
         match failure.denied_code() {
             Some(code) => self.retries_denied(code, *first_denied.get_or_init(Instant::now)),

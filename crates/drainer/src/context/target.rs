@@ -24,11 +24,11 @@ use tokio::time::Instant;
 use crate::aws::lifecycle::LifecycleAction;
 use crate::failure::Failure;
 
-/// Minimum window of a late notice, because clocks differ and immediate evictions cost nothing.
+/// Minimum window of a late notice. Clocks may differ, and an attempt at the drain does no harm.
 pub(crate) const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
 /// Minimum window of a late notice with a hook: the hook must still be completed.
 const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
-/// Time for which budgets are respected after an instance began to stop: as long as a spot notice. A dead kubelet ends it.
+/// Time for which budgets are respected after an instance began to stop: as for a spot notice. A dead kubelet ends this time.
 const RESPECTED_FOR: SignedDuration = SignedDuration::from_mins(2);
 
 /// Work on one notice in one invocation.
@@ -141,8 +141,8 @@ impl<'a> Attempt<'a> {
         Window { start, end: window.end.min(at), instance_goes, detaching: Duration::ZERO, ..window }
     }
 
-    /// Returns the window with the hook's timeouts and the group's retention policy, never wider than before. Retries the policy
-    /// until pods may be forced.
+    /// Returns the window with the hook's timeouts and the group's retention policy, never wider than before. Retries to read
+    /// the policy until pods may be forced.
     pub(crate) async fn window_of_hook(&self) -> Window {
         let Some(action) = &self.action else { return self.window };
         action.timeouts().await;
@@ -195,8 +195,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Waits for the first heartbeat if the instance returns to its warm pool. A repeated notice may come after the instance has
-    /// left the pool again, and would cordon a node in use.
+    /// Waits for the first heartbeat if the instance returns to its warm pool. If a repeated notice comes after the instance
+    /// has left the pool again, the heartbeat shows this before a node in use is cordoned.
     pub(crate) async fn wait_until_action_is_known(&self) {
         if let (Kind::ReturnToWarmPool, Some(action)) = (self.notice.kind, &self.action) {
             action.wait_until_known().await;

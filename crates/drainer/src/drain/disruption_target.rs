@@ -19,13 +19,13 @@ use tokio::time::timeout;
 use super::evict::{PodRequest, exchange};
 use crate::kube::ApiError;
 
-/// Timeout of the request, which delays the deletion. Half of the margin that a drain keeps before the instance goes.
+/// Timeout of the request, which delays the deletion: half of the reserve before the instance goes (`MARGIN`).
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Sets the condition on the pods of a drain, until a request fails.
 pub(crate) struct DisruptionTarget {
     clock: Clock,
-    /// Pods that have the condition. A deletion may be repeated each second, the condition is not.
+    /// Pods whose condition is set. A deletion may be repeated each second, but the condition is set once.
     set: RefCell<BTreeSet<PodUid>>,
     /// A request has failed, so further deletions do not try to set the condition.
     is_given_up: Cell<bool>,

@@ -1,7 +1,7 @@
 //! Drain of one node: evict and watch until the node is empty or the time is up. Core's `drain` decides.
 //!
-//! From the ground up; none imports a later one: `look`, `list`, `evict`, `disruption_target`, `newcomers`, `kubelet`,
-//! `budget_watch`, `volumes`, `transition`, `side_task`, `dry_run`.
+//! The modules from the lowest to the highest; none imports a later one: `look`, `list`, `evict`, `disruption_target`,
+//! `newcomers`, `kubelet`, `budget_watch`, `volumes`, `transition`, `side_task`, `dry_run`.
 
 mod budget_watch;
 mod disruption_target;
@@ -52,7 +52,7 @@ use side_task::SideTask;
 /// evictions before it sends changes.
 const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 
-/// Delay of a notice that joins a drain, because the claim's holder evicts first. Enough for a full node at a busy API server.
+/// Delay of a joined drain's evictions, because the claim's holder evicts first. Enough for a full node at a busy API server.
 const HEAD_START: Duration = Duration::from_secs(3);
 
 pub(crate) struct Drain<'a> {

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 type Publish<'a> = Box<dyn Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a>;
 
-/// Queue of publications during a drain. The drain does not wait for a publication, and cannot fail by one.
+/// Queue of publications during a drain. The drain neither waits for a publication nor fails because of one.
 pub(crate) struct SideTask<'a> {
     doing: Fuse<LocalBoxFuture<'a, ()>>,
     /// Later publications, in order.
@@ -67,7 +67,7 @@ impl<'a> SideTask<'a> {
         self.stage == Stage::Begun
     }
 
-    /// Finishes the current publication after the drain. Drops the rest: the receipt has the news.
+    /// Finishes the current publication after the drain. Drops the other publications, because the receipt has their contents.
     pub(crate) async fn finish(self) {
         if self.has_begun() && !self.doing.is_terminated() {
             self.doing.await;

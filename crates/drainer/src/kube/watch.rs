@@ -24,15 +24,15 @@ use crate::kube::{ApiError, CALL_TIMEOUT, list};
 
 /// Duration after which the API server ends a watch. kube refuses 295 s and more.
 const WATCH_SECONDS: u32 = 240;
-/// Minimum duration of a healthy watch. A shorter one is renewed after a growing pause: a busy API server ends watches that fall
-/// behind a burst of changes.
+/// Minimum duration of a healthy watch. A shorter watch is renewed after a growing pause, because a busy API server ends
+/// watches that fall behind a burst of changes.
 const HEALTHY: Duration = Duration::from_secs(5);
 /// Minimum pause after a watch that ended too soon. The API server ends a watch that still reads its initial events while more
 /// than ten changes wait (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`). A full node's pods cause this for half a
 /// second when all leave at once. After a pause of 100 ms, 2 of 11 drains lost the watch again.
 const AFTER_A_BURST: Duration = Duration::from_millis(300);
-/// Timeout for the start of a watch. The API server waits up to 3 s for its cache (apiserver, `watch_cache.go`). Shorter than
-/// [`HEALTHY`], so that a watch without a start is not healthy.
+/// Timeout for the start of a watch. The API server waits up to 3 s for its cache (apiserver, `watch_cache.go`). The timeout is
+/// shorter than [`HEALTHY`], so that a watch that never started does not count as healthy.
 const BEGINS_WITHIN: Duration = Duration::from_secs(4);
 const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
 /// Capacity of the queue of changes: more than a node has pods. While the queue is full, the watch waits.

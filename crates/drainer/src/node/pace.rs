@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 5;
 /// Field selector of cordoned nodes, which include all claimed ones. There is no field selector for claims.
 const CORDONED: &str = "spec.unschedulable=true";
 
-/// Reads the claims of the nodes in the zone that `labels` name. Without a zone, of all nodes.
+/// Reads the claims of the nodes in the zone that `labels` name, or of all nodes if `labels` name no zone.
 pub(crate) async fn claims_beside(
     nodes: &Api<Node>,
     labels: &BTreeMap<String, String>,

@@ -24,7 +24,7 @@ pub(super) enum Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TooMany {
     pub(super) at_a_time: usize,
-    /// Number of the budget's pods on the node with most of them.
+    /// Largest number of the budget's pods on one node.
     pub(super) on_a_node: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Findings for the causes that delay or block drains: one for each cause. Pure.
+//! One finding for each cause that delays or blocks drains. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
