@@ -19,7 +19,7 @@ pub const MOST_INVOCATIONS: usize = 200;
 /// Maximum wait for a node that comes back. Its machine boots, and its kubelet starts, in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
 /// Maximum time of a drain if the instance is going at an unknown time: a stop or shutdown, a passed deadline, maintenance that
-/// has begun. A stopping instance has stopped long before, as its node reports.
+/// has begun. A stopping instance usually stops long before, and the drain observes its silent node.
 pub const GONE_WITHIN: Duration = Duration::from_mins(10);
 /// Maximum wait until the control plane marks a node whose kubelet is gone as not Ready (50 s by default).
 const SILENT_WITHIN: Duration = Duration::from_secs(90);

@@ -14,8 +14,8 @@ use super::plan::{PodName, PodUid};
 use super::pod::blocker::Blocker;
 use super::pod::{PodState, Tracked};
 
-/// Time for which a pod is blocked before an event is published. Most blocked pods wait only for seconds, until another pod is
-/// Ready.
+/// Time for which a pod is blocked before an event is published. Most blocked pods wait only for seconds, until the replacement
+/// of another pod is Ready.
 const LONG: Duration = Duration::from_mins(1);
 
 /// Event to publish about blocked pods.

@@ -45,8 +45,8 @@ pub struct Progress {
     is_node_watched: bool,
     /// State of the kubelet, once known.
     kubelet: Option<Kubelet>,
-    /// The garbage collector has removed pods, so the node may be deleted. Only the watch of the node can confirm this, because a
-    /// pod's status has many writers.
+    /// The garbage collector has removed pods, so the node may be deleted. Only the watch of the node can confirm the deletion,
+    /// because many clients may write a pod's status.
     is_collecting: bool,
     transitions: Vec<Transition>,
     /// Missing rights that have been logged.
@@ -61,8 +61,8 @@ struct InFlight {
 }
 
 impl InFlight {
-    /// Returns `true` if another request may be sent now. Deletions have places of their own, and may also take those of
-    /// evictions.
+    /// Returns `true` if another request may be sent now. Some places are reserved for deletions, which may also take the
+    /// places of evictions.
     fn has_room_for(&self, method: Method) -> bool {
         self.all() < REQUESTS_AT_ONCE && (method.is_forced() || self.evictions < EVICTIONS_AT_ONCE)
     }

@@ -9,8 +9,8 @@ use super::plan::{PodName, PodUid};
 /// `secure_serving.go`). A test in the drainer's `drain/mod.rs` adds up the other streams of a drain. Further evictions wait for
 /// the first answers, which take 80 to 240 ms for 110 evictions at once.
 pub const EVICTIONS_AT_ONCE: usize = 72;
-/// Maximum number of forced deletions under way at once. They have places of their own, so that a deletion never waits for an
-/// eviction.
+/// Maximum number of forced deletions under way at once. The places are reserved for deletions, so that a deletion never waits
+/// for an eviction.
 pub const DELETIONS_AT_ONCE: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -93,7 +93,7 @@ impl ClaimAnnotation {
         Kind::named(&self.notice)
     }
 
-    /// Returns `true` if the other claim's notice has a worse fate for the instance.
+    /// Returns `true` if the other claim replaces this one, because its notice announces a worse fate of the instance.
     pub fn gives_way_to(&self, other: &Self) -> bool {
         self.kind().zip(other.kind()).is_some_and(|(own, others)| own.instance_fate() < others.instance_fate())
     }

@@ -81,8 +81,8 @@ impl Claimant<'_> {
         self.earlier.iter().any(|earlier| earlier.node.is_some())
     }
 
-    /// Returns `true` if the claim has to read the node first. No patch can test the needed state, or the node has probably been
-    /// changed before.
+    /// Returns `true` if the claim has to read the node first, because no patch can test the needed state, or the node has
+    /// probably been changed before.
     pub fn must_read_node_first(&self) -> bool {
         // A node that has waited for its drain has the taint `spillway/planned`.
         let has_waited = self.annotation.pace.is_some();

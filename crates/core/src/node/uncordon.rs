@@ -119,8 +119,8 @@ impl fmt::Display for NotYet {
 }
 
 impl UncordonCause {
-    /// Cause of an uncordon that a notice gives. If maintenance is still ahead, a node that was drained for an earlier start is
-    /// given back.
+    /// Cause for which a notice uncordons its node; `None`: the node stays cordoned. If maintenance is still ahead, a node that
+    /// was drained for an earlier start is given back.
     pub fn of_notice(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
@@ -133,7 +133,7 @@ impl UncordonCause {
         }
     }
 
-    /// Cause of an uncordon that the undo check of a notice gives.
+    /// Cause for which the undo check of a notice uncordons its node.
     pub fn of_check(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::Rebalance, _) => Some(Self::Rebalance),
@@ -215,7 +215,7 @@ fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &Un
     observed.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect()
 }
 
-/// Result for a node that has no claim of this cause: another notice holds the node, or no notice does.
+/// Result for a node without a claim for this cause: another notice holds the node, or the node has no claim.
 fn held(node: String, annotation: Option<ClaimAnnotation>) -> UncordonResult {
     match annotation {
         Some(ClaimAnnotation { notice, event, .. }) => UncordonResult::Held { node, notice, event },

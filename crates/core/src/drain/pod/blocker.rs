@@ -79,7 +79,7 @@ impl Blocked {
     }
 }
 
-/// Namespace and name of a PodDisruptionBudget. Messages show only the name: the namespace is that of the pods.
+/// Namespace and name of a PodDisruptionBudget. Messages show only the name, because the pods have the same namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BudgetName {
     pub namespace: String,
