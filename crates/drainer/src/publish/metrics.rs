@@ -70,7 +70,7 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
 /// source of the request is unknown. Lost pods count for each notice, because a joined notice may be the only one with a
 /// receipt.
 fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
-    match publication.followed(pod) {
+    match publication.left_by(pod) {
         Some(RequestedBy::ThisDrain) => true,
         Some(RequestedBy::Another) => false,
         None => !publication.is_joined,

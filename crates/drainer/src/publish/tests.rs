@@ -269,9 +269,9 @@ async fn the_metrics_are_in_the_embedded_format() {
 
 #[tokio::test(start_paused = true)]
 async fn pod_is_counted_for_the_followed_notice_else_the_claimant() {
-    let clean = |name, followed| {
+    let clean = |name, left_by| {
         let (uid, mut tracked) = pod(name, gone(), Some((Method::Evict, Grace::Own)));
-        tracked.history.left_by = followed;
+        tracked.history.left_by = left_by;
         (uid, tracked)
     };
     let counted = |how| {

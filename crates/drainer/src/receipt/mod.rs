@@ -33,7 +33,7 @@ pub(crate) struct Publication {
     /// Another notice holds the node's claim.
     pub(crate) is_joined: bool,
     /// Source of the request that made each pod leave, by UID.
-    pub(crate) followed: BTreeMap<String, RequestedBy>,
+    pub(crate) left_by: BTreeMap<String, RequestedBy>,
 }
 
 /// Subject of an event.
@@ -127,13 +127,13 @@ impl Publication {
             node_labels: claim.map(|claim| claim.labels.clone()).unwrap_or_default(),
             is_uncounted: false,
             is_joined: matches!(claim, Some(Claim { how: ClaimResult::Joined { .. }, .. })),
-            followed: record.followed.clone(),
+            left_by: record.left_by.clone(),
         }
     }
 
     /// Returns the source of the request that made a pod leave, if known.
-    pub(crate) fn followed(&self, pod: &PodRecord) -> Option<RequestedBy> {
-        self.followed.get(&pod.uid).copied()
+    pub(crate) fn left_by(&self, pod: &PodRecord) -> Option<RequestedBy> {
+        self.left_by.get(&pod.uid).copied()
     }
 }
 

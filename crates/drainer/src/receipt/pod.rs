@@ -29,8 +29,8 @@ impl Record {
         let is_reported = |pod: &PodRecord| report.pods.contains_key(&PodUid(pod.uid.clone()));
         let left = history.remaining.iter().filter(|pod| !is_reported(pod));
         self.pods.extend(left.map(|pod| ended(pod, Fate::Clean, "it left between two invocations")));
-        let followed = report.pods.iter().filter_map(|(uid, pod)| Some((uid.0.clone(), pod.history.left_by?)));
-        self.followed = followed.collect();
+        let left_by = report.pods.iter().filter_map(|(uid, pod)| Some((uid.0.clone(), pod.history.left_by?)));
+        self.left_by = left_by.collect();
     }
 
     /// Records the pods of an earlier invocation whose hook is over. A pod counts as lost if it is still on the node, or if the

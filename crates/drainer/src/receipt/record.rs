@@ -41,7 +41,7 @@ pub(crate) struct Record {
     /// Fates of the pods. In a dry run, predicted fates.
     pub(crate) pods: Vec<PodRecord>,
     /// Source of the request that made each pod leave, by UID.
-    pub(crate) followed: BTreeMap<String, RequestedBy>,
+    pub(crate) left_by: BTreeMap<String, RequestedBy>,
     /// Last published blockage, for a later invocation.
     pub(crate) blockage: Option<PublishedBlockage>,
     pub(crate) after_drain: Option<AfterDrain>,

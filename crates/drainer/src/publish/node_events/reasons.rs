@@ -63,16 +63,16 @@ pub(super) fn ended<'a>(drain: &ReceiptDrain<'_>) -> Option<EventDraft<'a>> {
 
 /// Event about a pod at the end of a drain. `None` unless a request made the pod leave, or the pod is lost.
 pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<EventDraft<'a>> {
-    let followed = drain.publication.followed(pod);
+    let left_by = drain.publication.left_by(pod);
     let (severity, reason, what) = match pod.fate {
         Fate::Lost => {
             (EventSeverity::Warning, "LostWithNode", format!("still there when the time was up: {}", pod.why()))
         }
         // The pod was leaving already, or is left to a later invocation.
-        _ if pod.accepted_ms.is_none() && followed.is_none() => return None,
+        _ if pod.accepted_ms.is_none() && left_by.is_none() => return None,
         Fate::Remaining => (EventSeverity::Normal, "Evicted", "requested to leave, still on the node".to_owned()),
-        Fate::Clean => (EventSeverity::Normal, "Evicted", evicted(pod, followed)),
-        Fate::Clamped => (EventSeverity::Warning, "EvictedWithLessGrace", evicted(pod, followed)),
+        Fate::Clean => (EventSeverity::Normal, "Evicted", evicted(pod, left_by)),
+        Fate::Clamped => (EventSeverity::Warning, "EvictedWithLessGrace", evicted(pod, left_by)),
         Fate::Forced => (EventSeverity::Warning, "Forced", format!("forced although {}, {}", pod.why(), grace(pod))),
         Fate::Unconfirmed => (EventSeverity::Warning, "Unconfirmed", format!("requested to leave; {}", pod.why())),
         Fate::Stayed | Fate::Returned | Fate::WouldLeave | Fate::WouldBeBlocked => return None,
@@ -84,7 +84,7 @@ pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<Ev
 
 /// Note on an evicted pod. If another drain or a person made the pod leave, the note names the cause.
 fn evicted(pod: &PodRecord, left_by: Option<RequestedBy>) -> String {
-    let cause = if followed == Some(RequestedBy::Another) { format!(" ({})", pod.why()) } else { String::new() };
+    let cause = if left_by == Some(RequestedBy::Another) { format!(" ({})", pod.why()) } else { String::new() };
     format!("evicted, {}{cause}", grace(pod))
 }
 

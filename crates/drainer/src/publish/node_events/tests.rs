@@ -118,7 +118,7 @@ async fn pod_evicted_by_another_has_an_event_with_the_cause() {
     let mut record = Record::default();
     record.drained(&report, &History::of(Value::Null), |_| 9_000);
     published.receipt.pods = record.pods.into_iter().map(Pod::AtTheEnd).collect();
-    published.followed = record.followed;
+    published.left_by = record.left_by;
     let events = shown(&published);
     let of_pod = "Warning EvictedWithLessGrace pod/cut-short drain of node ip-10-0-0-1.ec2.internal (terminate lifecycle action): \
                   evicted, with 8 s of its grace period of 30 s (another notice's drain or a person had it leave)";
