@@ -53,26 +53,24 @@ pub struct Progress {
     forbidden: BTreeSet<String>,
 }
 
-/// Requests under way.
+/// Requests under way, in the order in which they were sent. A pod may have two: after an annotation has kept the pod for a
+/// while, a request can follow another one that has no answer yet.
 #[derive(Debug, Default)]
-struct InFlight {
-    evictions: usize,
-    forced: usize,
-}
+struct InFlight(Vec<(PodUid, Method)>);
 
 impl InFlight {
     /// Returns `true` if another request may be sent now. Some places are reserved for deletions, which may also take the
     /// places of evictions.
     fn has_room_for(&self, method: Method) -> bool {
-        self.all() < REQUESTS_AT_ONCE && (method.is_forced() || self.evictions < EVICTIONS_AT_ONCE)
+        let evictions = self.0.iter().filter(|(_, method)| !method.is_forced()).count();
+        self.0.len() < REQUESTS_AT_ONCE && (method.is_forced() || evictions < EVICTIONS_AT_ONCE)
     }
 
-    fn all(&self) -> usize {
-        self.evictions + self.forced
-    }
-
-    fn of(&mut self, method: Method) -> &mut usize {
-        if method.is_forced() { &mut self.forced } else { &mut self.evictions }
+    /// Records the answer to the pod's oldest request.
+    fn answered(&mut self, uid: &PodUid) {
+        if let Some(oldest) = self.0.iter().position(|(of, _)| of == uid) {
+            self.0.remove(oldest);
+        }
     }
 }
 
@@ -189,7 +187,7 @@ impl Progress {
             }
             let timeout = pod.timeout(method, window, now);
             pod.request(method, grace, now);
-            *self.in_flight.of(method) += 1;
+            self.in_flight.0.push((uid.clone(), method));
             requests.push(LeaveRequest { uid: uid.clone(), name: pod.name.clone(), method, grace, timeout });
         }
         requests
@@ -296,9 +294,8 @@ impl Progress {
 
     /// Applies the answer to a pod's request: to the pod, and to the budget that blocks it.
     pub fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
+        self.in_flight.answered(uid);
         let Some(pod) = self.pods.get_mut(uid) else { return };
-        // A pod has at most one request under way, the last one.
-        *self.in_flight.of(pod.history.last_method().unwrap_or(Method::Evict)) -= 1;
         let blocked_before = pod.budget().cloned();
         let transition = pod.answered(answer, self.window, now);
         match (pod.state, blocked_before) {

@@ -1,5 +1,7 @@
 //! Tests: the order of tiers, and pods that stay.
 
+use std::iter;
+
 use super::*;
 
 fn annotated(name: &str, drain: &str) -> Pod {
@@ -98,11 +100,27 @@ fn skipped_pod_is_left_alone_while_it_is_annotated() {
 #[test]
 fn room_is_for_72_evictions_and_82_requests() {
     let room = |evictions, forced| {
-        let in_flight = InFlight { evictions, forced };
+        let requests = |method, count| iter::repeat_n((uid("web-0"), method), count);
+        let in_flight = InFlight(requests(Method::Evict, evictions).chain(requests(Method::Delete, forced)).collect());
         (in_flight.has_room_for(Method::Evict), in_flight.has_room_for(Method::Delete))
     };
     assert_eq!(room(71, 10), (true, true));
     assert_eq!(room(72, 9), (false, true));
     assert_eq!(room(72, 10), (false, false));
     assert_eq!(room(0, 82), (false, false));
+}
+
+#[test]
+fn eviction_beside_an_unanswered_deletion_is_counted_apart() {
+    let now = Instant::now();
+    let mut progress = drain(&web(), hard(now, 120), now);
+    let (at, _) = until_deleted(&mut progress, &blocked(), now);
+    for pod in [annotated("web-0", "skip"), pod("web-0", None)] {
+        progress.changed(applied(pod), at);
+    }
+    assert_eq!(progress.requests(at)[0].method, Method::Evict);
+    for left in [1, 0] {
+        progress.answered(&uid("web-0"), Answer::Leaving, at);
+        assert_eq!(progress.in_flight.0.len(), left);
+    }
 }
