@@ -15,7 +15,7 @@ pub enum Answer {
     Leaving,
     /// The pod is gone.
     Gone,
-    /// Another pod has the name, so the requested pod is gone.
+    /// Another pod now has the name, so the requested pod is gone.
     Replaced,
     /// A PodDisruptionBudget allows no disruption now.
     BlockedBy { budget: String },
@@ -31,9 +31,9 @@ pub enum Answer {
     Forbidden { message: String },
     /// A conflict, an admission webhook's denial, or an invalid request.
     Refused { message: String },
-    /// The API server failed, or one of its dependencies.
+    /// The API server or one of its dependencies failed.
     ServerError { message: String, retry_after: Option<Duration> },
-    /// No answer came, or an unreadable one.
+    /// No answer came, or the answer was unreadable.
     Unanswered { message: String },
     /// No answer came before the pod's forced deletion was due.
     GivenUp { message: String },
@@ -61,15 +61,15 @@ impl Answer {
 }
 
 impl Answer {
-    /// Returns `true` if the request reached the API server and was forbidden, refused or failed. A lost, throttled or blocked
+    /// Returns `true` if the API server received the request and forbade, refused or failed it. A lost, throttled or blocked
     /// request does not count.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Forbidden { .. } | Self::Refused { .. } | Self::ServerError { .. })
     }
 }
 
-/// Maximum number of bytes that are read of a response. A deletion is answered with the pod, which may be 1.5 MB, and a hundred
-/// answers may come at once.
+/// Maximum number of bytes of a response that are read. The API server answers a deletion with the whole pod, which may be 1.5
+/// MB, and a hundred answers may come at once.
 pub const READ: usize = 64 << 10;
 
 /// Part of the API server's response that is read.
@@ -97,7 +97,7 @@ impl ApiResponse {
 /// Interprets the answers of the API server's eviction handler (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
 pub fn interpret(response: &ApiResponse) -> Answer {
     if response.is_success() {
-        // A success without a Kubernetes object came from a proxy, and does not show that the pod leaves.
+        // A success without a Kubernetes object came from a proxy. Such an answer does not show that the pod leaves.
         return match serde_json::from_slice::<TypeMeta>(&response.body) {
             Ok(_) => Answer::Leaving,
             Err(error) if error.is_eof() && response.body.len() >= READ => Answer::Leaving,
@@ -111,7 +111,7 @@ pub fn interpret(response: &ApiResponse) -> Answer {
         return Answer::BlockedBy { budget };
     }
     match status.code {
-        // A 404 about anything but the pod does not show that the pod is gone.
+        // Only a 404 about a pod shows that the pod is gone. Another 404 may be a proxy's.
         404 if is_missing(&status, "pods") => Answer::Gone,
         409 if is_of_another_uid(&status) => Answer::Replaced,
         401 => Answer::Unauthorized { message: message() },
@@ -128,7 +128,7 @@ pub fn interpret(response: &ApiResponse) -> Answer {
 
 /// Name of the budget that blocks an eviction, in an answer with code 429 or 403. Usually a cause names the budget ("The
 /// disruption budget web needs 3 healthy pods and has 3 currently"). If the budget's status counts negative disruptions or too
-/// many unconfirmed evictions, the error is about the budget and names it.
+/// many unconfirmed evictions, the error has no cause; its `details` are of kind `poddisruptionbudgets` and hold the name.
 fn blocking_budget(status: &Status) -> Option<String> {
     let details = status.details.as_ref().filter(|_| matches!(status.code, 403 | 429))?;
     let cause = details.causes.iter().find(|cause| cause.reason.starts_with("DisruptionBudget"));

@@ -1,7 +1,7 @@
 //! Events that are published about blocked pods. Pure.
 //!
-//! The first event is published when a pod has been blocked for a minute, or for half of the window if that is shorter. The
-//! second event is published when all pods of the first event are released.
+//! The first event is published when a pod has been blocked for a minute, or for half of the window if the half is shorter. The
+//! second event is published when all pods of the first event are leaving or gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,9 +21,9 @@ const LONG: Duration = Duration::from_mins(1);
 /// Event to publish about blocked pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockageNews {
-    /// A pod has been blocked for long. Holds all pods that are blocked now.
+    /// A pod has been blocked for `LONG` or half of the window. Holds all pods that are blocked now.
     Begun(Vec<BlockedPod>),
-    /// All pods of the first event are leaving or gone. Holds these pods.
+    /// All pods of the first event are leaving or gone. Holds the pods of the first event.
     Over(Vec<ReleasedPod>),
 }
 
@@ -55,7 +55,8 @@ pub(super) struct Blockage {
 enum BlockageStage {
     /// No event has been published.
     Short,
-    /// The first event has been published. Holds its pods; in a later invocation, all pods that had to leave at its start.
+    /// The first event has been published. Holds the pods of that event. In a later invocation: all pods that had to leave when
+    /// that invocation started.
     Published(BTreeSet<PodUid>),
     /// Both events have been published. The drain publishes no further event.
     Over,
@@ -113,7 +114,7 @@ impl Blockage {
         }
     }
 
-    /// Time at which the first blocked pod will have been blocked for long.
+    /// Time at which the first event is due, if its first blocked pod is still blocked.
     pub(super) fn due(&self, window: Window) -> Option<Instant> {
         let long = LONG.min(window.end.saturating_duration_since(window.start) / 2);
         self.since.values().min().map(|since| *since + long)
@@ -134,7 +135,7 @@ fn has_to_leave(pod: &Tracked) -> bool {
     !pod.is_returned && matches!(pod.state, PodState::Waits { .. } | PodState::Requested)
 }
 
-/// Returns `true` if the pod is blocked, even while its eviction is tried again.
+/// Returns `true` if the pod is blocked. An eviction under way does not end the blockage.
 fn is_blocked(pod: &Tracked) -> bool {
     has_to_leave(pod) && pod.blocked.by().is_some()
 }

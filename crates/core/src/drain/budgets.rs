@@ -1,8 +1,8 @@
 //! PodDisruptionBudgets (PDBs) that block pods, and the next evictions of these pods. Pure.
 //!
-//! A budget gets as many evictions as it allows disruptions, the longest waiting pods first. Every few seconds one pod is
-//! evicted as a probe, in case a change of the budget was missed. After an edit of the budget, all its pods are tried once,
-//! because the number of disruptions shows neither a new policy for unhealthy pods nor a new selector.
+//! For each budget, as many pods are evicted as the budget allows disruptions, the longest waiting pods first. Every few seconds
+//! one pod is evicted as a probe, because a change of the budget may have been missed. After an edit of the budget, all its pods
+//! are tried once, because the number of disruptions shows neither a new policy for unhealthy pods nor a new selector.
 //!
 //! All allowed evictions are requested at once. If the budget changes during an eviction, the API server delays the eviction by
 //! half a second (kubernetes, `eviction.go`, `EvictionsRetry`). In sequence these delays add up: fifty pods took 7.9 s instead of
@@ -75,13 +75,13 @@ impl KnownBudgets {
         released.collect()
     }
 
-    /// Next time at which [`released`](Self::released) may return a pod, if no budget changes before.
+    /// Next time at which [`released`](Self::released) may return a pod, unless a budget changes before.
     pub fn next_due(&self, pods: &BTreeMap<PodUid, Tracked>, has_turn: impl Fn(&Tracked) -> bool) -> Option<Instant> {
         let queues = queues(pods, has_turn).into_iter().filter(|(_, queue)| !queue.blocked.is_empty());
         queues.filter_map(|(budget, _)| Some(self.0.get(budget)?.probe_at)).min()
     }
 
-    /// Number of evictions to send now for a budget: the allowed disruptions minus the evictions under way; at least one if a
+    /// Number of evictions to send now for a budget: the allowed disruptions minus the evictions under way, or at least one if a
     /// probe is due.
     fn count(&self, budget: &BudgetName, queue: &BudgetQueue<'_>, now: Instant) -> usize {
         let Some(allowed) = self.0.get(budget) else { return 0 };
@@ -94,8 +94,8 @@ impl KnownBudgets {
         }
     }
 
-    /// Records that the budget refused an eviction that was sent at `requested_at`. A status that was observed later takes
-    /// precedence.
+    /// Records that the budget refused an eviction that was sent at `requested_at`. If a status of the budget was observed after
+    /// that time, the status takes precedence.
     pub fn refused(&mut self, budget: &BudgetName, requested_at: Instant, now: Instant) {
         let allowed = self.0.entry(budget.clone()).or_insert_with(|| DisruptionsAllowed::unknown(requested_at, now));
         if allowed.reported_at <= requested_at {
@@ -103,8 +103,8 @@ impl KnownBudgets {
         }
     }
 
-    /// Records an accepted eviction of one of the budget's pods. If the budget is not watched, only a probe shows whether
-    /// another is allowed, so the next probe is due at once.
+    /// Records an accepted eviction of one of the budget's pods. If the budget is not watched, the next probe is due at once,
+    /// because only a probe shows whether another eviction is allowed.
     pub fn evicted(&mut self, budget: &BudgetName, now: Instant) {
         if let Some(allowed) = self.0.get_mut(budget) {
             if allowed.generation.is_none() {
@@ -190,8 +190,8 @@ fn name(budget: &DisruptionBudget) -> Option<BudgetName> {
     Some(BudgetName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? })
 }
 
-/// Number of disruptions that the budget allows. The number is 0 until its controller has processed the last edit, because the
-/// API server refuses all evictions until then.
+/// Number of disruptions that the budget allows. The number is 0 until the budget's controller has processed the last edit,
+/// because the API server refuses all evictions until then.
 fn disruptions_allowed(budget: &DisruptionBudget) -> usize {
     let Some(status) = &budget.status else { return 0 };
     if status.observed_generation < budget.metadata.generation {

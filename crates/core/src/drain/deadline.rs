@@ -1,12 +1,12 @@
-//! Window of the drain, and the grace period and last safe moment of each pod. Pure: instants in, durations out.
+//! Window of the drain, and each pod's grace period and last safe moment. Pure: instants in, durations out.
 //!
-//! If the instance goes at a known time, a pod is evicted with its own grace period if that fits, else with the time left. A PDB
-//! is respected until the pod would lose its clean shutdown; then the pod is deleted. A do-not-disrupt annotation is respected
-//! for a shorter time, which leaves time for a PDB. The end of a lifecycle hook's longest wait counts as a known time, because
-//! the instance goes then; but it shortens no grace period.
+//! If the instance goes at a known time, a pod is evicted with its own grace period, or with the time left if that is shorter. A
+//! PDB is respected until the pod's last safe moment, after which the pod could not shut down cleanly. Then the pod is deleted. A
+//! do-not-disrupt annotation is respected for a shorter time, because a PDB may block the pod afterwards. The end of a lifecycle
+//! hook's longest wait counts as a known time, because the instance goes then. But this time shortens no grace period.
 //!
-//! If the instance goes at an unknown time, no grace period is shortened. A pod's replacement starts when the deletion is
-//! accepted, however long the grace period. Blockers are respected for a fixed time.
+//! If the instance goes at an unknown time, no grace period is shortened, because the pod's replacement starts as soon as the
+//! deletion is accepted. Blockers are respected for a fixed time.
 
 mod forcing;
 mod grace;
@@ -45,7 +45,7 @@ pub enum Termination {
     AtTheLatest(Instant),
     /// AWS takes the instance soon, at an unknown time. Blockers are respected until `respected_until`.
     SoonAtUnknownTime { respected_until: Instant },
-    /// The instance may never go.
+    /// The instance possibly does not go at all.
     MayStay,
 }
 

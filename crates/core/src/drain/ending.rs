@@ -1,5 +1,5 @@
-//! End of a drain: no pod has to leave any more, and no late pod is expected. The scheduler binds late pods before it observes
-//! the cordon.
+//! End of a drain: no pod has to leave any more, and no late pod is expected. A late pod is one that the scheduler assigned to
+//! the node before the scheduler observed the cordon.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::report::DrainEnd;
 
 /// Maximum time from the cordon to the first late pod. The scheduler's watch of nodes lags by about a second.
 const FIRST_LATE_POD: Duration = Duration::from_secs(5);
-/// Maximum time from one late pod to the next. Late pods were bound before the scheduler observed the cordon. It binds 50 pods
-/// a second of a backlog that it has already assigned to the node.
+/// Maximum time from one late pod to the next. Late pods are those that the scheduler assigned to the node before it observed the
+/// cordon. The scheduler binds such a backlog at 50 pods per second.
 const NEXT_LATE_POD: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
@@ -31,14 +31,15 @@ impl DrainEnding {
         Self { late_until: at + FIRST_LATE_POD, over: None }
     }
 
-    /// Records the drain's present end, or `None` while pods have to leave, and the time of the last late pod.
+    /// Records how the drain would end now (`end`; `None` while pods have to leave) and when the last late pod came (`late`).
     pub fn observe(&mut self, end: Option<DrainEnd>, late: Option<Instant>, now: Instant) {
         self.late_until = late.map_or(self.late_until, |late| self.late_until.max(late + NEXT_LATE_POD));
         let since = self.since().unwrap_or(now);
         self.over = end.map(|end| Over { end, since });
     }
 
-    /// Returns the drain's end once no late pod is expected. A silent node gets no late pods, so the end is returned at once.
+    /// Returns the drain's end if no late pod is expected any more. On a silent node, returns the end at once, because such a
+    /// node gets no late pods.
     pub fn reached(&self, now: Instant) -> Option<DrainEnd> {
         self.end().filter(|end| *end == DrainEnd::Silent || self.late_until <= now)
     }
@@ -53,7 +54,7 @@ impl DrainEnding {
         self.over.map(|over| over.since)
     }
 
-    /// Time at which [`reached`](Self::reached) will return the end, if no late pod comes before.
+    /// Time at which [`reached`](Self::reached) will return the end, unless a late pod comes before.
     pub fn due(&self) -> Option<Instant> {
         self.over.map(|_| self.late_until)
     }

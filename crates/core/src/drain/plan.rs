@@ -47,11 +47,11 @@ pub enum Disposition {
     Stays(Stays),
     /// The pod is evicted when its tier begins.
     Leaves,
-    /// The pod is evicted when its annotation ends, or cannot be respected any longer.
+    /// The pod is evicted when its annotation ends, or from the time at which the annotation is no longer respected.
     DoNotDisrupt(DoNotDisrupt),
     /// The pod is terminating, deleted by any client. It should stop at `by`, after the grace period `given`.
     Leaving { by: Timestamp, given: Option<Duration> },
-    /// The pod has stopped. Only finalizers keep its object.
+    /// The pod has stopped, and only finalizers keep its object.
     Stopped,
 }
 
@@ -141,8 +141,8 @@ const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
 /// Label and value of a pod that runs the client of `JuiceFS` (juicefs-csi-driver, `pkg/common`).
 const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
 
-/// Reason to leave a pod alone that would be recreated at once. A pod that serves a volume is needed to the end: the kubelet
-/// unmounts the volume before it reports that the volume's user is gone.
+/// Reason to leave a pod alone because its DaemonSet, CSI driver or the like would recreate the pod at once. A pod that serves a
+/// volume has to run until the volume's users are gone: the kubelet unmounts the volume before it reports a user as gone.
 fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     let says = |annotation| pod.metadata.annotations.as_ref()?.get(annotation).map(String::as_str);
     let label = |name| pod.metadata.labels.as_ref()?.get(name).map(String::as_str);
@@ -165,7 +165,7 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
     })
 }
 
-/// Returns `true` if the pod's containers have ended. A *Failed* pod that the garbage collector removes does not count, because
+/// Returns `true` if the pod's containers have ended. A *Failed* pod does not count if the garbage collector removes it, because
 /// its containers may still run.
 fn has_finished(pod: &Pod) -> bool {
     !pod.status.conditions.is_collected && matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))

@@ -25,10 +25,10 @@ use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
 use crate::kube::pod::Pod;
 
-/// A terminating pod is overdue this long after the end of its grace period.
+/// Time from the end of a terminating pod's grace period until the pod is overdue.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
-/// If the node answers, a terminating pod is stuck this long after the end of its grace period. The kubelet has killed the pod
-/// long ago, and something else hangs.
+/// Time from the end of a terminating pod's grace period until the pod is stuck, on a node that answers. The kubelet killed the
+/// pod long before, and another cause blocks the pod's end.
 const STUCK_AFTER: Duration = Duration::from_secs(300);
 /// Maximum number of requests under way at once.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
@@ -45,8 +45,8 @@ pub struct Progress {
     is_node_watched: bool,
     /// State of the kubelet, once known.
     kubelet: Option<Kubelet>,
-    /// The garbage collector has removed pods, so the node may be deleted. Only the watch of the node can confirm the deletion,
-    /// because many clients may write a pod's status.
+    /// The garbage collector has removed pods, so the node has possibly been deleted. Only the watch of the node can confirm the
+    /// deletion, because many clients may write the pod status that shows the removal.
     is_collecting: bool,
     transitions: Vec<Transition>,
     /// Missing rights that have been logged.
@@ -133,7 +133,7 @@ impl Progress {
         self.window
     }
 
-    /// Replaces the window by the hook's, once the timeouts of the hook are known.
+    /// Replaces the window by that of the hook when the hook's timeouts are known.
     pub fn tighten(&mut self, window: Window) {
         self.window = Window { dead_since: self.window.dead_since, ..window };
     }
@@ -194,7 +194,7 @@ impl Progress {
     }
 
     /// Next time at which [`requests`](Self::requests), [news](Self::news) or a [node watch](Self::is_node_watch_due) may be due,
-    /// if no other event comes first.
+    /// unless another event comes first.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         let has_turn = self.turn(now);
         let has_room = |method| self.in_flight.has_room_for(method);
@@ -240,8 +240,8 @@ impl Progress {
         self.mark_unconfirmed(now);
     }
 
-    /// Time at which the first terminating pod is overdue. The time counts from the end of the pod's grace period: zero on a
-    /// silent node, `STUCK_AFTER` on an answering node, `OVERDUE_AFTER` before the watch of the node starts.
+    /// Time at which the first terminating pod is overdue: the end of the pod's grace period plus a delay. The delay is zero on a
+    /// silent node, `STUCK_AFTER` on an answering node, and `OVERDUE_AFTER` before the watch of the node starts.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
             Some(Kubelet::Answers) => STUCK_AFTER,
@@ -256,9 +256,9 @@ impl Progress {
         leaving.min()
     }
 
-    /// Stops waiting for terminating pods whose end will not be reported. On a silent node, the grace period must be over,
-    /// because a kubelet that is cut off still grants it. If the instance goes soon at an unknown time, the silence shows that
-    /// the instance has gone. On an answering node, the pod must be stuck.
+    /// Stops waiting for terminating pods whose end will not be reported. On a silent node: pods whose grace period is over,
+    /// because a kubelet that is cut off still grants the period. If the instance goes soon at an unknown time, the silence shows
+    /// that the instance has gone, and no pod is waited for. On an answering node: pods that are stuck.
     fn mark_unconfirmed(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
             Some(Kubelet::Silent | Kubelet::Dead) => (Unconfirmed::Silent, Duration::ZERO),
@@ -275,9 +275,9 @@ impl Progress {
         }
     }
 
-    /// Returns a predicate for pods that are requested to leave now. Critical pods follow when each ordinary pod has gone or
-    /// waits for its blocker. Last pods follow when all other pods have gone, because those depend on them. Both are requested
-    /// earlier if their PDB needs the time.
+    /// Returns a predicate for pods that are requested to leave now. Critical pods are requested after each ordinary pod has gone
+    /// or is blocked. Last pods are requested after all other pods have gone, because the other pods depend on them. Critical and
+    /// last pods are requested earlier if their PDB needs the time.
     fn turn(&self, now: Instant) -> impl Fn(&Tracked) -> bool + use<> {
         let ordinary = |pod: &Tracked| pod.tier == Tier::Ordinary && !(pod.waits() && pod.blocked.by().is_some());
         let others = |pod: &Tracked| pod.tier != Tier::Last;
@@ -343,7 +343,7 @@ impl Progress {
         }
     }
 
-    /// Records a change of a namespace's budgets. Pods of a deleted or edited budget are tried again.
+    /// Records a change of a namespace's budgets. Pods that a deleted or edited budget blocked are tried again.
     pub fn budgets_changed(&mut self, namespace: &str, change: Change<DisruptionBudget>, now: Instant) {
         for released in self.budgets.changed(namespace, change, now) {
             for pod in self.pods.values_mut() {

@@ -1,8 +1,8 @@
-//! Pods that are placed on a cordoned node, because they tolerate the cordon or name the node. Pure.
+//! Pods that are placed on a cordoned node, because they tolerate the cordon or name the node in their specification. Pure.
 //!
-//! After each eviction, the pod's controller may place a new pod on the node. Therefore these pods are evicted in rounds, and
-//! the pause doubles with each round. A pod that tolerates the cordon is *returned*: the drain does not wait for it. The drain
-//! waits for any other pod, because the scheduler may have placed it.
+//! After each eviction, the pod's controller may place a new pod on the node. Therefore these pods are evicted in rounds, and the
+//! pause doubles with each round. A pod that tolerates the cordon is *returned*: the drain does not wait for a returned pod. The
+//! drain waits for any other pod, because the scheduler may have assigned the pod before it observed the cordon.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::kube::pod::Pod;
 
 /// Pause before the first round of evictions, equal to kubectl's pause after a refused eviction.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Maximum time from the cordon to the creation of a pod that the scheduler may still bind. The scheduler's watch of nodes lags
-/// by about a second.
+/// Maximum time from the cordon to the creation of a pod that the scheduler may still bind to the node. The scheduler's watch of
+/// nodes lags by about a second.
 const SCHEDULER_LAG: SignedDuration = SignedDuration::from_secs(5);
 /// Maximum difference between the clocks of the API server and the function. The API server's times are whole seconds.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
-/// Maximum number of eviction rounds for returned pods. Together with the first eviction, before the pod returned, that makes
-/// three evictions at most.
+/// Maximum number of eviction rounds for returned pods. A pod and its replacements are evicted three times at most: the pod
+/// itself before the rounds, and a replacement in each round.
 const ROUNDS: u32 = 2;
-/// Maximum number of tracked pods that came after the cordon. If the kubelet rejects pods that name the node, their controller
-/// creates pods without end.
+/// Maximum number of tracked pods that were placed after the cordon. If the kubelet rejects pods that name the node, their
+/// controller creates pods without end.
 const TRACKED: usize = 50;
 
 /// Classification of a pod by its creation time and its tolerations.
@@ -30,9 +30,11 @@ const TRACKED: usize = 50;
 pub enum Arrival {
     /// Placed before the cordon, or shortly afterwards from the scheduler's backlog.
     BeforeCordon,
-    /// Placed after the cordon without tolerating it, usually because the pod names the node. Evicted at `due`, and waited for.
+    /// Placed after the cordon without tolerating it, usually because the pod names the node. Evicted at `due`. The drain waits
+    /// for the pod.
     AfterCordon { due: Instant },
-    /// Placed after the cordon, which the pod tolerates. Evicted at `due` if there is a time, and not waited for.
+    /// Placed after the cordon, which the pod tolerates. Evicted at `due`; `None`: not evicted. The drain does not wait for the
+    /// pod.
     Returned { due: Option<Instant> },
     /// Not tracked, because the maximum number of pods is tracked already.
     Surplus,
@@ -66,8 +68,8 @@ impl Returns {
         self.cordoned = at;
     }
 
-    /// Classifies a pod of the invocation's first list. A returned pod is not evicted again, because an earlier invocation had
-    /// its rounds of evictions.
+    /// Classifies a pod of the invocation's first list. A returned pod is not evicted again, because the eviction rounds took
+    /// place in an earlier invocation.
     pub fn listed(&mut self, pod: &Pod, now: Instant) -> Arrival {
         match self.judge(pod, SCHEDULER_LAG + CLOCK_SKEW, now) {
             Arrival::Returned { .. } => Arrival::Returned { due: None },
@@ -75,7 +77,8 @@ impl Returns {
         }
     }
 
-    /// Classifies a pod that was observed after the list.
+    /// Classifies a pod that was observed after the list. In case of doubt, a pod that tolerates the cordon counts as placed
+    /// after the cordon, because the drain would wait for a pod that was placed before.
     pub fn came(&mut self, pod: &Pod, now: Instant) -> Arrival {
         let tolerates = pod.spec.tolerates_cordon;
         let arrival = self.judge(pod, if tolerates { -CLOCK_SKEW } else { SCHEDULER_LAG + CLOCK_SKEW }, now);

@@ -6,7 +6,8 @@ use tokio::time::Instant;
 
 use super::{Termination, Window};
 
-/// Shortest pause after a busy API server. A pause that would pass the pod's forced deletion is shortened, but not below this.
+/// Minimum pause after an answer of a busy API server. A pause that would pass the pod's forced deletion is shortened, but not
+/// below this minimum.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Minimum timeout of an eviction. Of 110 evictions at once, the last was answered after 240 ms.
@@ -17,12 +18,12 @@ pub const LEAST_EVICTION_TIMEOUT: Duration = Duration::from_secs(2);
 const LEAST_TIME_FOR_A_BUDGET: Duration = Duration::from_secs(20);
 
 /// Maximum time from the eviction of a critical pod to its forced deletion, while a hook holds the instance and ordinary pods are
-/// still leaving. The time is enough, because the pod's replacement starts within minutes.
+/// still leaving. Ten minutes are enough, because the pod's replacement starts within minutes.
 const MOST_TIME_FOR_A_BUDGET: Duration = Duration::from_mins(10);
 
 impl Window {
-    /// Last time at which a request leaves the pod its whole `grace`. If the instance goes at an unknown time: end of the time in
-    /// which blockers are respected.
+    /// Last time at which a request still gives the pod its whole `grace`. If the instance goes at an unknown time: the time
+    /// until which blockers are respected.
     pub fn last_safe_moment(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { respected_until } = self.instance_goes {
             return Some(respected_until.max(self.start));
@@ -39,15 +40,15 @@ impl Window {
     }
 
     /// Timeout of an eviction that is sent now: the time until the pod's forced deletion, but at least `LEAST_EVICTION_TIMEOUT`,
-    /// in case the API server is slightly slow. `None`: the usual timeout of a call.
+    /// because the API server may be slightly slow. `None`: the usual timeout of a call.
     pub fn eviction_timeout(&self, grace: Duration, now: Instant) -> Option<Duration> {
         let left = self.forced_from(grace)?.checked_duration_since(now).filter(|left| !left.is_zero())?;
         Some(left.max(LEAST_EVICTION_TIMEOUT))
     }
 
-    /// Time of a blocked pod's forced deletion: its last safe moment, but not in the first half of the window. Otherwise a pod
-    /// with a long grace period would be deleted at once, despite its PDB. If a hook holds the instance of a dead node, the pod
-    /// is forced at once.
+    /// Time of a blocked pod's forced deletion: the pod's last safe moment, but not in the first half of the window. In the first
+    /// half, a pod with a long grace period would be deleted at once, despite its PDB. If a hook holds the instance of a dead
+    /// node, the pod is forced at once.
     pub fn forced_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
@@ -57,10 +58,11 @@ impl Window {
         Some(dead_since.map_or(forced, |dead| forced.min(dead)))
     }
 
-    /// Time from which a critical pod is evicted although ordinary pods remain, and a do-not-disrupt annotation is ignored.
+    /// Time from which a critical pod is evicted even if ordinary pods remain, and from which a do-not-disrupt annotation is
+    /// ignored. Never later than [`Self::last_from`], because the pod's PDB needs time.
+    /// * The instance goes at an unknown time: at once.
     /// * The instance goes at a known time: middle of the window.
-    /// * A hook holds the instance: ten minutes before the forced deletion, if that is later than the middle.
-    /// * In both cases early enough for the pod's PDB, no later than [`Self::last_from`].
+    /// * A hook holds the instance: the later of the middle and ten minutes before the forced deletion.
     pub fn critical_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);
@@ -74,8 +76,8 @@ impl Window {
         Some(opens.min(self.last_from(grace)?).max(self.start))
     }
 
-    /// Time from which a pod of the last tier is evicted although other pods remain. Early enough that the pod's PDB may still
-    /// release the pod before its forced deletion, and no later than the pod's last safe moment.
+    /// Time from which a pod of the last tier is evicted even if other pods remain. From this time the pod's PDB has
+    /// `LEAST_TIME_FOR_A_BUDGET` until the forced deletion. Never later than the pod's last safe moment.
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);
@@ -84,7 +86,7 @@ impl Window {
         Some(in_time.min(self.last_safe_moment(grace)?).max(self.start))
     }
 
-    /// Middle of the window, if the instance goes at a known time. On a node that answers, no pod is forced earlier.
+    /// Middle of the window; `None`: no end of the instance is known. On a node that answers, no pod is forced before the middle.
     pub fn half(&self) -> Option<Instant> {
         Some(self.start + self.instance_goes.latest()?.saturating_duration_since(self.start) / 2)
     }

@@ -9,8 +9,9 @@ use super::Window;
 /// Minimum grace period. With zero, the API server removes the pod's object while its containers still run.
 pub(super) const LEAST_GRACE: Duration = Duration::from_secs(1);
 
-/// Minimum time from a repeated deletion to the terminating pod's new end. The API server has another clock and whole seconds,
-/// and the request takes time. If the new end has passed on arrival, the API server sets a grace period of one second.
+/// Minimum time from a repeated deletion to the terminating pod's new end. The API server has another clock and counts whole
+/// seconds, and the request takes time. If the new end has passed when the request arrives, the API server sets a grace period of
+/// one second.
 const AHEAD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +39,13 @@ impl Window {
         }
     }
 
-    /// Shorter grace period for a terminating pod that would outlast its instance: the time that is left. `None`: the pod is not
-    /// requested again.
+    /// Shorter grace period for a terminating pod that would outlast its instance: the time left. `None`: no further request is
+    /// sent.
     ///
-    /// The API server counts the grace period from the first deletion (apiserver, `registry/rest/delete.go`). If first deletion
-    /// + time left is already past, no request is sent, because it would kill the pod at once. The kubelet counts from its
-    /// notification (kubernetes, `pod_workers.go`), so the pod gets all of an accepted grace period.
+    /// The API server counts the grace period from the first deletion (apiserver, `registry/rest/delete.go`). A request is sent
+    /// only if the new end (first deletion + time left) lies at least `AHEAD` from now and before the present end. A new end in
+    /// the past would kill the pod at once. The kubelet counts from its notification (kubernetes, `pod_workers.go`), so the pod
+    /// gets all of an accepted grace period.
     pub fn shortened(&self, deletion: Deletion, now: Instant) -> Option<Grace> {
         let outlasts = self.instance_goes.hard().is_some_and(|goes| goes < deletion.by);
         let left = self.left(now).filter(|_| outlasts)?;
@@ -51,7 +53,7 @@ impl Window {
         is_taken.contains(&(deletion.since + left)).then_some(Grace::Clamped(left))
     }
 
-    /// Time until the instance goes, without the margin, in whole seconds rounded down: the API has no fractions.
+    /// Time until the instance goes, minus the margin, rounded down to whole seconds, because the API has no fractions.
     fn left(&self, now: Instant) -> Option<Duration> {
         let left = self.instance_goes.hard()?.saturating_duration_since(now).saturating_sub(self.margin);
         Some(Duration::from_secs(left.as_secs()).max(LEAST_GRACE))

@@ -1,7 +1,8 @@
-//! Pod in a drain: its state, its blocker (such as a PodDisruptionBudget, PDB), its next request. Pure.
+//! Pod in a drain: state, blocker (such as a PodDisruptionBudget, PDB) and next request. Pure.
 //!
-//! [`Tracked::blocked`] names the pod's blocker. A blocked pod waits until the blocker goes away (`budgets` observes PDBs) or its
-//! next eviction is due. [`Tracked::next_request`] returns the time from which the pod is deleted despite the blocker.
+//! [`Tracked::blocked`] names the pod's blocker. A blocked pod waits until the blocker goes away (`budgets` observes PDBs) or
+//! until its next eviction is due. From a time that [`forcing`](super::deadline) calculates, [`Tracked::next_request`] returns
+//! the pod's deletion despite the blocker.
 
 mod answers;
 pub mod blocker;
@@ -45,7 +46,7 @@ pub struct Tracked {
     pub is_returned: bool,
     pub state: PodState,
     pub blocked: Blocked,
-    /// Failures of the last requests in a row, also while the next request is under way.
+    /// Failures in a row of the last requests. They are kept while the next request is under way.
     pub failures: Option<Failures>,
     /// Last observed deletion, by any client.
     pub deletion: Option<Deletion>,
@@ -55,7 +56,8 @@ pub struct Tracked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodState {
     Stays(Stays),
-    /// The pod still has to be requested to leave: at `due`, once its tier has begun. Without `due`: when its blocker goes away.
+    /// The pod has no request under way. The next is sent at `due`, but not before the pod's tier begins. `None`: when the pod's
+    /// blocker goes away.
     Waits {
         due: Option<Instant>,
     },
@@ -121,7 +123,7 @@ impl Tracked {
         matches!(self.state, PodState::Waits { .. })
     }
 
-    /// Returns `true` if the drain waits for the pod: it still has to leave or is terminating, and is not a returned pod.
+    /// Returns `true` if the drain waits for the pod: the pod still has to leave or is terminating, and is not a returned pod.
     pub fn has_to_leave(&self) -> bool {
         !self.is_returned
             && matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
@@ -134,7 +136,7 @@ impl Tracked {
         self.grace.saturating_add(detaching)
     }
 
-    /// Time from which the pod is requested to leave although pods of earlier tiers remain.
+    /// Time from which the pod is requested to leave even if pods of earlier tiers remain.
     pub fn leaves_from(&self, window: Window) -> Option<Instant> {
         match self.tier {
             Tier::Ordinary => Some(window.start),
@@ -161,12 +163,15 @@ impl Tracked {
         self.blocked.by().and_then(Blocker::budget)
     }
 
-    /// Time and method of the next request, if no other event comes first. A pod is forced only if it is blocked, has a running
-    /// container, and would otherwise lose its clean shutdown.
+    /// Time and method of the next request, if no other event comes first:
+    /// * eviction at `due`, or when the do-not-disrupt annotation ends;
+    /// * deletion from the forced time on, if the pod is blocked, has a running container and is not a returned pod;
+    /// * `None`: the pod waits for its blocker to go away, or needs no request.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
         if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
-            // A do-not-disrupt pod is evicted first. Only another blocker can lead to force.
+            // A pod whose annotation has ended is evicted, not deleted. If another blocker then blocks the pod, the pod may be
+            // forced.
             return self.annotation_ends(due, window).map(|at| (at, Method::Evict));
         }
         // A refused deletion is followed by an eviction. A deletion without an answer is repeated.
@@ -178,7 +183,7 @@ impl Tracked {
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
             // The pod is forced, after a pause if the last deletion failed.
             (Some(forced), due) => Some((forced.max(self.not_deleted_before(due)), Method::Delete)),
-            // The pod may not be forced. Without a time, it waits for its blocker to go away.
+            // The pod may not be forced. If `due` is `None`, the pod waits for its blocker to go away.
             (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
@@ -197,15 +202,15 @@ impl Tracked {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// Earliest time of the forced deletion. If the last deletion failed, the next one waits for `RETRY` and for `due`, which
-    /// includes the API server's `Retry-After`.
+    /// Earliest time of the forced deletion. After a failed deletion: `RETRY` later, and not before `due`, which includes the API
+    /// server's `Retry-After`. In any other case: the time of the last request, which causes no delay.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }
     }
 
-    /// Timeout of a request that is sent now; `None`: the usual timeout of a call. After a refused deletion an eviction gets
-    /// little time, because it must not delay the next deletion.
+    /// Timeout of a request that is sent now; `None`: the usual timeout of a call. If the last deletion was refused, an eviction
+    /// gets only a short timeout, because the eviction must not delay the next deletion.
     pub fn timeout(&self, method: Method, window: Window, now: Instant) -> Option<Duration> {
         match method {
             Method::Delete => None,
@@ -304,8 +309,8 @@ impl Tracked {
         }
     }
 
-    /// Records that the pod has a `deletionTimestamp`, set by any client. A waiting pod then counts as terminating. But if the
-    /// pod would outlast its instance, a request with a shorter grace period is due.
+    /// Records that the pod has a `deletionTimestamp`, set by any client. A waiting pod then counts as terminating, unless the
+    /// pod would outlast its instance. In that case a request with a shorter grace period is due.
     pub fn terminating(&mut self, deletion: Deletion, given: Option<Duration>, window: Window, now: Instant) {
         self.deletion = Some(deletion);
         self.history.least_given = self.history.least_given.into_iter().chain(given).min();
@@ -341,7 +346,7 @@ impl Tracked {
         }
     }
 
-    /// Shortest grace period that the pod got, as far as is known, if shorter than its own.
+    /// Shortest known grace period that a request gave the pod. `None`: the pod has its own grace period.
     pub fn shortened_grace(&self) -> Option<Duration> {
         // A request that was refused gave the pod no grace period.
         let ours = self.history.may_be_accepted().then(|| self.granted());
