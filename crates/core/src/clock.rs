@@ -1,4 +1,4 @@
-//! Wall-clock time that stands still when a test stops Tokio's clock.
+//! Wall-clock time. In tests that stop Tokio's clock, this time stands still too.
 //!
 //! Notices have wall-clock times, and waits use Tokio's clock. Each invocation reads both clocks once, at its start, to convert
 //! between them.
@@ -6,8 +6,8 @@
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Conversion between wall-clock time and Tokio's clock. Each invocation makes a new one, because Lambda's freeze stops the
-/// monotonic clock.
+/// Conversion between wall-clock time and Tokio's clock. Each invocation makes a new conversion, because Lambda's freeze stops
+/// the monotonic clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     wall: Timestamp,

@@ -10,8 +10,8 @@ impl ClusterName {
         Self(name.into())
     }
 
-    /// Returns `true` if an EKS cluster may have the name (EKS API reference, `CreateCluster`). A tag may have an impossible
-    /// name, because other systems write the same tags.
+    /// Returns `true` if EKS allows the name for a cluster (EKS API reference, `CreateCluster`). A tag may have another name,
+    /// because other systems write the same tags.
     #[must_use]
     pub fn is_possible(name: &str) -> bool {
         let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

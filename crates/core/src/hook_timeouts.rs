@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Minimum `HeartbeatTimeout` of Auto Scaling, assumed while the hook's own cannot be read.
+/// Minimum `HeartbeatTimeout` that Auto Scaling allows. Assumed while the hook's own timeout cannot be read.
 const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum wait of Auto Scaling for a hook: "48 hours or 100 times the heartbeat timeout, whichever is smaller" (Amazon EC2 Auto
 /// Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks").
@@ -38,7 +38,7 @@ impl HookTimeouts {
         self.total.saturating_sub(FOR_THE_ANSWER)
     }
 
-    /// Time between two heartbeats: half of the timeout, so that a single late heartbeat does no harm.
+    /// Time between two heartbeats: half of the timeout, because one heartbeat may then be late without harm.
     pub fn heartbeat_interval(self) -> Duration {
         self.timeout / 2
     }

@@ -12,7 +12,7 @@ const GROUP: &str = "aws:autoscaling:groupName";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
     pub id: InstanceId,
-    /// The availability zone, which stands in the node's provider id.
+    /// Availability zone, which is a part of the node's provider id.
     pub zone: String,
     /// Private DNS name, which usually is the node's name. EC2 removes the DNS name of an ended instance.
     pub private_dns_name: Option<String>,
@@ -42,8 +42,8 @@ impl Instance {
         provider_id.rsplit('/').next() == Some(self.id.as_str())
     }
 
-    /// Instance as its node describes it. Its tags are unknown, so the node's labels name the owner. `None`: the node belongs to
-    /// another instance.
+    /// Instance as its node describes it, without EC2's tags. The node's labels name the owner instead. `None`: the node belongs
+    /// to another instance.
     pub fn of_node(id: &InstanceId, name: &str, provider_id: &str) -> Option<Self> {
         let (zone, last) = provider_id.strip_prefix("aws:///")?.split_once('/')?;
         (last == id.as_str()).then(|| Self {
@@ -67,7 +67,7 @@ pub enum Membership {
     In(ClusterName),
     /// No cluster: the instance is not a node of EKS.
     NoCluster,
-    /// Several clusters, so a drain in any of them could be wrong.
+    /// Several clusters. A drain in any of them could be wrong.
     Several(Vec<String>),
 }
 
@@ -127,13 +127,13 @@ impl ManagedBy {
 pub const OWNER_TAGS: [&str; 4] = [
     "karpenter.k8s.aws/ec2nodeclass",
     "karpenter.sh/nodeclaim",
-    // Karpenter sets this tag too. Without the two tags above, the tag is Auto Mode's.
+    // Karpenter sets this tag too. If neither tag above is present, this tag is Auto Mode's.
     "eks:eks-cluster-name",
     "karpenter.sh/nodepool",
 ];
 
-/// Reads the node's owner from an instance's tags. Only AWS can write an Auto Scaling group's tag, and Karpenter and Auto Mode
-/// have no groups. So their tags are not trusted on an instance of a group.
+/// Reads the node's owner from an instance's tags. On an instance of an Auto Scaling group, tags of Karpenter and Auto Mode are
+/// not trusted: only AWS can write the group's tag, and Karpenter and Auto Mode have no groups.
 pub fn managed_by(tags: &BTreeMap<String, String>) -> ManagedBy {
     if tags.contains_key("eks:nodegroup-name") {
         return ManagedBy::ManagedNodeGroup;
@@ -155,7 +155,7 @@ pub fn untrusted_owner_tag(tags: &BTreeMap<String, String>) -> Option<String> {
     ))
 }
 
-/// Owner that the tags name, Karpenter or Auto Mode, and the tag that names it.
+/// Owner that the tags name (Karpenter or Auto Mode), and the tag with the owner.
 fn owner_tag(tags: &BTreeMap<String, String>) -> Option<(ManagedBy, &'static str)> {
     let tag = OWNER_TAGS.into_iter().find(|tag| tags.contains_key(*tag))?;
     Some((if tag.starts_with("eks:") { ManagedBy::AutoMode } else { ManagedBy::Karpenter }, tag))

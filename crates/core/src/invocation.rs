@@ -54,7 +54,7 @@ impl Invocation {
         self.before_the_end(ANSWER_RESERVE)
     }
 
-    /// Returns `true` if this invocation's drain ends before `limit`.
+    /// Returns `true` if the drain of this invocation ends before `limit`.
     pub fn is_over_before(&self, limit: Timestamp) -> bool {
         self.clock.instant(limit) > self.drains_until()
     }

@@ -20,11 +20,11 @@ pub use uncordon::UncordonOutcome;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Drain(DrainOutcome),
-    /// The node is cordoned; the settings demand no more.
+    /// The node is cordoned, and the settings demand no drain.
     Cordoned {
         node: String,
     },
-    /// Karpenter drains the node, or has begun before.
+    /// Karpenter drains the node, or had begun to drain the node before.
     HandedOver(HandedOver),
     /// The node of a launched instance is Ready, `after_s` seconds after the notice. `uncordoned`: result of its uncordon, if the
     /// node was drained before.
@@ -39,7 +39,7 @@ pub enum Outcome {
         instance: InstanceId,
         node: UncordonOutcome,
     },
-    /// The drain begins later, or waits for other drains. A schedule delivers the notice again.
+    /// The drain is postponed to a later time or until other drains end. A schedule delivers the notice again.
     Postponed {
         instance: InstanceId,
         starts: Option<Timestamp>,
@@ -72,7 +72,7 @@ pub enum Outcome {
     },
     /// Dry run: the action that was not done.
     WouldHave(String),
-    /// The settings disable the notice. Its hook is left to others, and was not read.
+    /// The settings disable the notice. The notice's hook is left to others, and was not read.
     LeftToOthers(Reason),
     Ignored(Reason),
 }
@@ -113,7 +113,7 @@ impl Outcome {
         }
     }
 
-    /// Returns `true` if no metric counts the outcome: the instance is in no handled cluster, or there was no notice.
+    /// Returns `true` if no metric counts the outcome, because the instance is in no handled cluster or the event was no notice.
     pub fn is_uncounted(&self) -> bool {
         match self {
             Self::MaintenanceLookedUp { .. } => true,

@@ -16,7 +16,7 @@ use crate::node::claimant::{Claim, ClaimResult};
 /// Tag of the groups that take part. Groups propagate the tag to their instances.
 pub const TAG: (&str, &str) = ("spillway:replace", "true");
 /// Statuses of a spot request whose instance EC2 takes back (EC2 user guide, "Spot request status"). If EC2 needs the capacity,
-/// it sets the last two at once, although the instance still runs for two minutes.
+/// EC2 sets one of the last two at once, although the instance still runs for two minutes.
 const INTERRUPTED: [&str; 3] =
     ["marked-for-termination", "instance-terminated-by-price", "instance-terminated-no-capacity"];
 /// Codes of scheduled events that stop the instance or end it. A reboot needs no replacement.
@@ -125,7 +125,7 @@ pub fn takes_part(notice: &Notice, instance: &Instance, settings: &Settings) -> 
     is_named && is_tagged(&instance.tags)
 }
 
-/// Checks that need no call: the settings, the claim and the owner of the node.
+/// Checks without a call to AWS: the settings, the claim and the owner of the node.
 pub fn before_calls(
     notice: &Notice,
     instance: &Instance,
@@ -145,7 +145,7 @@ pub fn before_calls(
     refusals.into_iter().find(|(is_refused, _)| *is_refused).map_or(Ok(()), |(_, reason)| Err(reason))
 }
 
-/// Returns `true` if this delivery of the event holds the claim. Several notices and deliveries may exist, but only one holds the
+/// Returns `true` if this delivery of the event holds the claim. Of several notices and deliveries for a node, only one holds the
 /// claim.
 fn is_held(claim: &Claim, event: &str) -> bool {
     match &claim.how {
@@ -207,8 +207,8 @@ pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotR
     }
 }
 
-/// Deadline of a terminate hook's notice that has joined the claim of a spot notice: the claim's deadline. `None`: the hook's
-/// own deadline holds, for example because the claim's deadline has passed.
+/// Deadline of a terminate hook's notice that has joined the claim of a spot notice: the deadline of this claim. `None`: the
+/// hook's own deadline applies, for example because the claim's deadline has passed.
 pub fn deadline_of_claim(
     notice: &Notice,
     instance: &Instance,

@@ -13,13 +13,13 @@ use crate::hook_timeouts::HookTimeouts;
 use crate::invocation::Invocation;
 
 /// Maximum number of invocations of one notice. The longest drain, 48 hours in invocations of 15 minutes, takes 193 (a test
-/// counts them). The limit ends a notice even if its times are calculated wrong.
+/// counts them). The limit ends a notice even if its time limits are wrong.
 pub const MOST_INVOCATIONS: usize = 200;
 
-/// Maximum wait for a node that comes back. Its machine boots, and its kubelet starts, in two or three minutes.
+/// Maximum wait for a node that comes back. The machine boots and the kubelet starts in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
-/// Maximum time of a drain if the instance is going at an unknown time: a stop or shutdown, a passed deadline, maintenance that
-/// has begun. A stopping instance usually stops long before, and the drain observes its silent node.
+/// Maximum time of a drain if the instance is going at an unknown time: after a stop or shutdown, a passed deadline, or the start
+/// of maintenance. A stopping instance usually stops long before, and the drain observes that the node is silent.
 pub const GONE_WITHIN: Duration = Duration::from_mins(10);
 /// Maximum wait until the control plane marks a node whose kubelet is gone as not Ready (50 s by default).
 const SILENT_WITHIN: Duration = Duration::from_secs(90);
@@ -28,16 +28,16 @@ const SILENT_WITHIN: Duration = Duration::from_secs(90);
 pub struct Limits {
     /// Latest end of the drain.
     pub drain: Timestamp,
-    /// Latest time of a retry. It may be later than `drain`, because Auto Scaling may wait longer for a hook than the setting
-    /// lets the drain take.
+    /// Latest time of a retry. This time may be later than `drain`, because Auto Scaling may wait longer for a hook than the
+    /// setting allows the drain to take.
     retry: Timestamp,
     /// Maximum time for which Spillway's hook is held until volumes are detached.
     pub detaching: Duration,
 }
 
 impl Limits {
-    /// Limits of a notice. If a hook of Spillway holds the instance, they come from the hook's timeouts and the setting, else
-    /// from the notice's deadline and kind.
+    /// Limits of a notice. If a hook of Spillway holds the instance, the limits come from the hook's timeouts and the setting,
+    /// else from the notice's deadline and kind.
     pub fn of(notice: &Notice, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
         let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (notice.deadline, waits) {
@@ -70,8 +70,8 @@ impl Limits {
     pub fn may_continue_after(&self, invocation: &Invocation, unfinished: Unfinished, history: &History) -> bool {
         let limit = match unfinished {
             Unfinished::Call if invocation.is_over() => self.retry,
-            // A call that failed before the end of the invocation failed because the drain's time was up. Another attempt would
-            // fail at once.
+            // A call that failed before the end of the invocation failed because the drain's time limit was reached. Another
+            // attempt would fail at once.
             Unfinished::Node | Unfinished::Call => self.drain,
         };
         invocation.is_over_before(limit) && history.earlier.len() + 1 < MOST_INVOCATIONS

@@ -13,8 +13,8 @@ const CAUGHT_UP_AFTER: SignedDuration = SignedDuration::from_mins(1);
 /// Maximum time from the deadline until EC2 takes the instance. EC2 usually needs a few minutes.
 const GONE_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
-/// Returns `true` if EC2's answer contradicts the notice and may be older: descriptions are "eventually consistent" (EC2
-/// developer guide). Returns `false` if the decision does not depend on the answer.
+/// Returns `true` if EC2's answer contradicts the notice and may be older than the notice: descriptions are "eventually
+/// consistent" (EC2 developer guide). Returns `false` if the decision does not depend on the answer.
 pub fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) -> bool {
     match (kind, described.map(|instance| instance.state)) {
         (Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool, None) => true,
@@ -31,8 +31,8 @@ pub(super) fn is_fresh(notice: &Notice, now: Timestamp) -> bool {
     now.duration_since(notice.time) <= CAUGHT_UP_AFTER
 }
 
-/// Reason to ignore a notice if its instance runs again. Lambda's retries may delay a notice by minutes. In this time the
-/// instance may stop and start.
+/// Reason to ignore a notice if its instance runs again. Lambda's retries may delay a notice by minutes, in which the instance
+/// may stop and start.
 pub(super) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
     if instance.state != InstanceState::Up {
         return None;

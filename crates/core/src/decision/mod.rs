@@ -75,12 +75,12 @@ pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings, now: Time
     is_going && settings.managed_tag.is_none()
 }
 
-/// Reason to ignore a notice by the settings alone, before any call to AWS.
+/// Reason to ignore a notice because of the settings alone, before any call to AWS.
 pub fn ignored_by_settings(notice: &Notice, settings: &Settings) -> Option<Reason> {
     if let Decision::Ignore(reason) = decision_for(notice.kind, settings) {
         return Some(reason);
     }
-    // A node is uncordoned even if another tool completes its hook.
+    // A notice that uncordons its node is not ignored, even if another tool completes its hook.
     let hook = notice.hook.as_ref().filter(|_| !notice.kind.comes_back())?;
     foreign_hook(&hook.name, settings)
 }
@@ -132,7 +132,7 @@ pub fn cluster_of(instance: &Instance, settings: &Settings) -> ClusterOwnership 
 /// Decides about a notice by the table, with these exceptions:
 /// * a notice whose instance runs again is ignored;
 /// * if Spillway may not complete the launch hook, the node is only uncordoned;
-/// * planned maintenance is postponed, but not in a dry run, which shows the later action.
+/// * planned maintenance is postponed; but a dry run shows the later action instead.
 pub fn decide(
     notice: &Notice,
     instance: &Instance,
@@ -166,7 +166,7 @@ pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
         },
         ManagedBy::Karpenter => match (settings.karpenter, decision) {
             (KarpenterNodes::NodeClaim, Decision::Drain) if !is_of_group(kind) => Decision::NodeClaim,
-            // Only the schedule is deleted, because Karpenter's nodes have no marks of Spillway's.
+            // Only the schedule of the drain is deleted, because Karpenter's nodes have no marks of Spillway's.
             (KarpenterNodes::NodeClaim, Decision::Undo) if kind == Kind::MaintenanceOver => Decision::Undo,
             (_, _) if is_of_group(kind) => exempt(Exemption::NoGroup),
             (_, _) => exempt(Exemption::DrainsItself),

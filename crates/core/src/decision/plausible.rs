@@ -1,6 +1,6 @@
 //! Plausibility of a notice: its time, its deadline, its hook's group. Pure.
 //!
-//! Every notice of AWS passes. Any other notice was forged or replayed by a principal that may invoke the function.
+//! Every notice that AWS sent passes. A notice that fails was forged or replayed by a principal that may invoke the function.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::{Deadline, Kind, Notice};

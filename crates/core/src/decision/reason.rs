@@ -87,7 +87,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns `true` if no handled cluster has the instance, or if the notice is ignored whichever cluster the instance is in.
+    /// Returns `true` if the instance is in no handled cluster, or if the notice is ignored in every cluster.
     pub fn is_not_ours(&self) -> bool {
         matches!(
             self,

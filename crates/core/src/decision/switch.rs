@@ -54,8 +54,8 @@ pub fn switch_of(kind: Kind, settings: &Settings) -> Switch {
             Switch::Lists(NoticeFamily::StateChange)
         }
         Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume => Switch::Lists(NoticeFamily::Terminate),
-        // Either of two settings is enough: a node that was drained for a terminate hook is uncordoned even if launch hooks are
-        // off.
+        // Either of two settings is enough: even if launch hooks are off, a node that was drained for a terminate hook is
+        // uncordoned.
         kind if kind.comes_back() && settings.policy(NoticeFamily::Terminate) != Policy::Ignore => {
             Switch::Lists(NoticeFamily::Terminate)
         }

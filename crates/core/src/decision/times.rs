@@ -9,22 +9,24 @@ use spillway_settings::Settings;
 
 /// Maximum time of a drain for a rebalance recommendation. The undo check comes soon afterwards.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
-/// Time from the end of `REBALANCE_WINDOW` to the undo check. The latest drain, of `LEAST_WINDOW`, has ended by then.
+/// Time from the end of `REBALANCE_WINDOW` to the undo check. Even the latest drain, which lasts `LEAST_WINDOW`, has ended by
+/// then.
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
-/// Reserve in a planned drain's window, in addition to the pods' grace periods. In this time PDBs release pods and volumes are
-/// detached. EventBridge Scheduler may begin the drain a minute late.
+/// Reserve in a planned drain's window, beyond the pods' grace periods. In this time PDBs release pods and volumes are detached.
+/// EventBridge Scheduler may also begin the drain a minute late.
 const RESERVE: SignedDuration = SignedDuration::from_mins(10);
 /// Pause between two attempts of a planned drain to begin.
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
 /// Pause between two undo checks of a node.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
-/// Maximum number of undo checks of a node, which take one day. EC2's windows for a reboot last hours.
+/// Maximum number of undo checks of a node. With their pauses they take one day, and EC2's windows for a reboot last hours.
 const MOST_CHECKS: u32 = 144;
-/// Maximum number of checks of an unreachable cluster after an instance has started, which take one hour. The update of a control
-/// plane takes minutes.
+/// Maximum number of checks of an unreachable cluster after an instance has started. With their pauses they take one hour, and
+/// the update of a control plane takes minutes.
 const MOST_TRIES: u32 = 6;
 
-/// Time at which the work on the notice begins: the setting's lead before planned maintenance, at once for any other notice.
+/// Time at which the work on the notice begins. For planned maintenance: the setting's lead before its start. For any other
+/// notice: at once.
 pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
     let Some(starts) = planned_start(notice) else { return Timestamp::MIN };
     let lead = SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX);
@@ -39,7 +41,7 @@ pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     }
 }
 
-/// Latest start of a planned drain that leaves each pod its whole grace period, if none is longer than `longest_grace`. A
+/// Latest start of a planned drain that leaves each pod its whole grace period, if no grace period exceeds `longest_grace`. A
 /// blocked pod may be forced only in the second half of the window, so the window must be twice that long.
 pub fn pace_ends(starts: Timestamp, longest_grace: Duration) -> Timestamp {
     let grace = SignedDuration::try_from(longest_grace).unwrap_or(SignedDuration::MAX);

@@ -1,5 +1,5 @@
-//! Fields of a `PodDisruptionBudget` that a drain reads. The rest of its status names each pod that is being evicted, and may be
-//! long.
+//! Fields of a `PodDisruptionBudget` that a drain reads. The other fields of the status name each pod that is being evicted, and
+//! may be long.
 
 use k8s_openapi::api::policy::v1;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};

@@ -5,6 +5,6 @@ pub enum Change<K> {
     /// New or changed object.
     Applied(Box<K>),
     Deleted(Box<K>),
-    /// All objects: the watch begins, or begins again after a loss.
+    /// All objects, listed when the watch begins, or begins again after a loss.
     Listed(Vec<K>),
 }

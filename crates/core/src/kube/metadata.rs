@@ -41,7 +41,7 @@ struct Metadata {
     deletion_grace_period_seconds: Option<i64>,
 }
 
-/// Reads an object's metadata. Of the owner references only that of the controller is kept.
+/// Reads an object's metadata. Keeps only the owner reference of the controller.
 pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let read = Metadata::deserialize(deserializer)?;
     let controller = |owner: &OwnerReference| owner.controller == Some(true);

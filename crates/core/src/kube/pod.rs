@@ -1,7 +1,7 @@
 //! Fields of a pod that a drain reads.
 //!
-//! Most of a pod's JSON is containers, volumes and managed fields. Reading all of it took five times as long, which delayed the
-//! first eviction.
+//! Most of a pod's JSON is containers, volumes and managed fields. To read all of the JSON took five times as long, which delayed
+//! the first eviction.
 
 use k8s_openapi::api::core::v1::{self, PodCondition, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};

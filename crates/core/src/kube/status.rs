@@ -18,13 +18,14 @@ pub fn describe(status: &Status) -> String {
     }
 }
 
-/// Returns `true` if the requested object of the kind does not exist. The details exclude a proxy's 404 for an unknown path.
+/// Returns `true` if the requested object of the kind does not exist. A proxy's 404 for an unknown path does not count, because
+/// its details do not name the kind.
 pub fn is_missing(status: &Status, kind: &str) -> bool {
     status.code == 404 && status.details.as_ref().is_some_and(|details| details.kind == kind)
 }
 
-/// Returns `true` if another object with another UID has the name. Any other conflict does not count. A patch that tests the UID
-/// is refused as an attempt to change the UID.
+/// Returns `true` if an object with another UID has the name. Any other conflict does not count. If a patch tests the UID, the
+/// API server refuses the patch as an attempt to change the UID.
 pub fn is_of_another_uid(status: &Status) -> bool {
     let has = |words| status.message.contains(words);
     let is_to_change =

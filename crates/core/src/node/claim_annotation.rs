@@ -7,7 +7,7 @@ use spillway_notice::Kind;
 
 pub const ANNOTATION: &str = "spillway/claim";
 
-/// Characters that the API server escapes in its JSON, and their escapes. In our JSON they occur only in strings.
+/// Characters that the API server escapes in its JSON, and their escapes. In our JSON these characters occur only in strings.
 const ESCAPED: [(char, &str); 5] =
     [('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
 
@@ -20,14 +20,14 @@ pub struct ClaimAnnotation {
     /// Deadline of the drain; absent while a hook holds the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Start of the notice's work, by the clock that dates notices. If an older notice reports that the instance runs, the claim
-    /// stays.
+    /// Start of the notice's work, by the clock that dates notices. If a notice that the instance runs is older than this start,
+    /// the claim stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Data for other planned drains, if this drain is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
-    /// The claim cordoned the node. Otherwise the cordon is somebody else's and stays.
+    /// The claim cordoned the node. If `false`, the cordon is somebody else's and stays.
     pub cordoned: bool,
     /// Taints that the claim added, in kubectl's format.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -73,8 +73,9 @@ impl ClaimAnnotation {
         serde_json::from_str(annotation).ok()
     }
 
-    /// Text of the annotation, with escapes for five characters. The API server escapes them too (Go's `encoding/json`) and
-    /// compares bytes in a JSON-patch test. An unescaped text, such as a group's name, would never pass.
+    /// Text of the annotation, with escapes for five characters. The API server escapes these characters too (Go's
+    /// `encoding/json`), and a JSON-patch test compares bytes. Without the escapes, the test of a text with such a character, for
+    /// example in a group's name, would always fail.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string(self).expect("an annotation is plain text and a flag");
         for (character, escape) in ESCAPED {

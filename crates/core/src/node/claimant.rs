@@ -14,11 +14,11 @@ use crate::instance::ManagedBy;
 #[derive(Debug, Clone)]
 pub struct Claimant<'a> {
     pub annotation: ClaimAnnotation,
-    /// Earlier invocations of the notice, whose claim passes to this invocation; empty in the first one.
+    /// Earlier invocations of the notice. Their claim passes to this invocation; empty in the first invocation.
     pub earlier: &'a [Earlier],
     /// The claim records the boot id, because the node comes back after a reboot.
     pub reboots: bool,
-    /// Only an existing claim is taken over. A node without a claim may have been uncordoned after its drain.
+    /// Only an existing claim is taken over, because a node without a claim may have been uncordoned after its drain.
     pub requires_existing_claim: bool,
     pub taint: Option<Taint>,
     /// The node is excluded from load balancers.
@@ -33,7 +33,7 @@ pub enum ClaimResult {
     First,
     /// Spillway has claimed the node. The cordon is somebody else's and stays.
     CordonedByOthers,
-    /// An earlier attempt or an earlier invocation for the same delivery of the event claimed the node.
+    /// The node was claimed before: by an earlier attempt at the same delivery of the event, or by an earlier invocation.
     Again,
     /// Another notice, or another delivery of the event, claimed the node before and publishes the drain's events.
     Joined { notice: String, event: String },

@@ -12,7 +12,7 @@ use super::observed::ObservedNode;
 use super::patch::Operations;
 
 /// Patch that cordons the node again. `None`: the node is cordoned, was given back, is opted out or is another node, or the
-/// notice may be called off.
+/// notice can be called off.
 pub fn cordoning_again(node: &Node, claim: &Claim) -> Option<Patch> {
     let observed = ObservedNode::of(node);
     let annotation = observed.annotation()?;

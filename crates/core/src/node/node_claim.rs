@@ -6,7 +6,7 @@ use jiff::Timestamp;
 pub enum HandedOver {
     /// Spillway has deleted the `NodeClaim`, so Karpenter drains and removes the node.
     ToKarpenter { node: String, claim: String, until: Option<Timestamp> },
-    /// The `NodeClaim` had been deleted before. Spillway may have brought its deadline forward.
+    /// The `NodeClaim` was deleted before this action. Spillway may have brought its deadline forward.
     AlreadyLeaving { node: String, claim: String },
     /// The node has no `NodeClaim`.
     NotKarpenters { node: String },

@@ -19,7 +19,7 @@ use crate::instance::ManagedBy;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedNode {
     pub cordoned: bool,
-    /// Labels; `None` only on a node that was created by hand. The same holds for annotations.
+    /// Labels; `None` only on a node that was created by hand. Annotations are `None` on such a node too.
     pub labels: Option<BTreeMap<String, String>>,
     pub annotations: Option<BTreeMap<String, String>>,
     pub taints: Vec<Taint>,
@@ -28,7 +28,7 @@ pub struct ObservedNode {
 }
 
 impl ObservedNode {
-    /// State of a node without cordon, marks or taints: the common case, which is tried without a read.
+    /// State of a node without cordon, marks or taints. For this common state the claim is tried without a read.
     pub fn untouched() -> Self {
         let none = || Some(BTreeMap::new());
         Self { cordoned: false, labels: none(), annotations: none(), taints: Vec::new(), boot: None }
@@ -81,8 +81,8 @@ impl Claimant<'_> {
         self.earlier.iter().any(|earlier| earlier.node.is_some())
     }
 
-    /// Returns `true` if the claim has to read the node first, because no patch can test the needed state, or the node has
-    /// probably been changed before.
+    /// Returns `true` if the node has to be read before its claim: no patch can test the needed state, or the node has probably
+    /// been changed before.
     pub fn must_read_node_first(&self) -> bool {
         // A node that has waited for its drain has the taint `spillway/planned`.
         let has_waited = self.annotation.pace.is_some();

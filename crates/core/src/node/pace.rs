@@ -1,8 +1,8 @@
 //! Pace of planned maintenance: limits how many nodes of an Auto Scaling group and zone drain at once. Pure.
 //!
 //! A drain lists the claims in its zone before its own claim and again afterwards. If several drains claim at the same time, the
-//! last one finds the claims of all others. So no more drains than the limit continue, even if clocks differ. The order of the
-//! claims, by time and name, only decides which claims are taken back.
+//! last drain finds the claims of all others. Therefore no more drains than the limit continue, even if clocks differ. The order
+//! of the claims, by time and name, only decides which claims are taken back.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ type ClaimOrder<'a> = (Timestamp, &'a str);
 pub enum PaceDecision {
     /// The drain begins.
     Now,
-    /// The drain waits for other claims that are about to be taken back, and lists the claims again.
+    /// The drain waits until other drains have taken back their claims, and then lists the claims again.
     Soon(OtherDrains),
     /// The claim is taken back, and the drain is postponed.
     Later(OtherDrains),
@@ -50,7 +50,7 @@ impl fmt::Display for OtherDrains {
 }
 
 impl Claims {
-    /// Adds a node's claim, unless its drain is over or its maintenance should have begun.
+    /// Adds a node's claim. A claim does not count if its drain is over, or if the planned start of the maintenance has passed.
     pub fn add(&mut self, node: &Node, now: Timestamp) {
         let claim = ObservedNode::of(node).claim();
         if let Some(ClaimAnnotation { pace: Some(pace), until, .. }) = claim
@@ -61,7 +61,7 @@ impl Claims {
         }
     }
 
-    /// Returns the number of other drains if it reaches [`LIMIT`]. The node is not claimed then.
+    /// Returns the number of other drains if this number reaches [`LIMIT`], so that the caller does not claim the node.
     pub fn before_claim(&self, node: &str, group: Option<&str>) -> Option<OtherDrains> {
         let others = self.others(node, group).count();
         (LIMIT <= others).then_some(OtherDrains(others))

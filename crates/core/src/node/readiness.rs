@@ -45,7 +45,8 @@ pub enum Readiness {
 }
 
 impl Readiness {
-    /// Readiness, from the condition `Ready` and from the taint that is removed a moment after the condition is true.
+    /// Readiness, from the condition `Ready` and the taint `not-ready`. The taint is removed a moment after the condition becomes
+    /// true.
     pub fn of(node: Option<&Node>) -> Self {
         let Some(node) = node else { return Self::NotJoined };
         let name = node.name_any();

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Taint;
 use spillway_notice::Kind;
 use spillway_settings::TaintNames;
 
-/// Effect that keeps new pods away. `NoExecute` would end pods without regard to their budgets.
+/// Effect that keeps new pods away. The effect `NoExecute` would end pods despite their PDBs.
 const EFFECT: &str = "NoSchedule";
 /// Maximum length of a label's value in Kubernetes. The taint's value, which names the event, is cut to this length.
 const LONGEST_VALUE: usize = 63;
@@ -23,8 +23,8 @@ pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     })
 }
 
-/// Taint of a node that is out of service, so that Kubernetes frees its pods and volumes at once. The value marks the taint as
-/// Spillway's.
+/// Taint of a node that is out of service. Kubernetes then frees the node's pods and volumes at once. The value marks the taint
+/// as Spillway's.
 pub fn out_of_service() -> Taint {
     Taint {
         key: "node.kubernetes.io/out-of-service".to_owned(),

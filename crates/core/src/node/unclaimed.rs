@@ -10,9 +10,9 @@ pub enum Unclaimed {
     GivenBack(String),
     /// Another invocation for the same event holds the claim of the node.
     DrainedByAnother(String),
-    /// The node's maintenance should have begun, and the node has no claim for it.
+    /// The planned start of the node's maintenance has passed, and the node has no claim for the maintenance.
     MaintenanceBegan(String),
     NotSelected(String),
-    /// The node's labels name an owner, unlike the tags of its instance.
+    /// The owner by the node's labels differs from the owner by the tags of its instance.
     ManagedBy(ManagedBy),
 }

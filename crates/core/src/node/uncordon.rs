@@ -1,8 +1,8 @@
 //! Uncordon of a claimed node: removal of Spillway's marks, and of the cordon if it is still Spillway's.
 //!
-//! The cordon stays if somebody else cordoned the node, before Spillway's claim or after another uncordon. `managedFields` name
-//! the last manager that changed `spec.unschedulable`. This manager owns the cordon, because a cordon of a cordoned node changes
-//! nothing. A cordon without a recorded owner counts as somebody else's.
+//! The cordon stays if it is not Spillway's: somebody cordoned the node before the claim, or somebody uncordoned and cordoned it
+//! since. The owner is the manager that `managedFields` names for `spec.unschedulable`. To cordon a cordoned node changes no
+//! field, so the first manager remains the owner. A cordon without a recorded owner counts as somebody else's.
 
 use std::fmt;
 
@@ -119,8 +119,8 @@ impl fmt::Display for NotYet {
 }
 
 impl UncordonCause {
-    /// Cause for which a notice uncordons its node; `None`: the node stays cordoned. If maintenance is still ahead, a node that
-    /// was drained for an earlier start is given back.
+    /// Cause for which a notice uncordons its node; `None`: the node stays cordoned. If the maintenance is postponed, a node that
+    /// was drained for the earlier start is uncordoned.
     pub fn of_notice(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
@@ -139,7 +139,8 @@ impl UncordonCause {
             (Kind::Rebalance, _) => Some(Self::Rebalance),
             (Kind::Maintenance, Some(maintenance)) => Some(Self::Reboot(maintenance.clone())),
             (Kind::ReplaceRootVolume, _) => Some(Self::RootVolume),
-            // The notice ends a claim itself, but the cluster was unreachable when the notice came.
+            // Any other notice uncordons its node itself. Its check follows only if the cluster was unreachable when the notice
+            // came.
             _ => Self::of_notice(notice),
         }
     }
@@ -152,8 +153,8 @@ impl UncordonCause {
             (Self::Maintenance(over) | Self::Reboot(over), Some(Kind::Maintenance)) => {
                 annotation.maintenance.as_ref().is_some_and(|id| over.is(id))
             }
-            // Maintenance may consist of a stop and a start. A claim that is newer than the start stays: the instance may have
-            // been interrupted since.
+            // Maintenance may consist of a stop and a start. If the claim is newer than the start, the claim stays, because a new
+            // interruption may have been announced since.
             (Self::Stop { runs_since }, Some(kind)) => {
                 matches!(kind, Kind::Spot | Kind::Stopping | Kind::ReturnToWarmPool | Kind::Maintenance)
                     && annotation.since.is_none_or(|claimed| claimed <= *runs_since)
@@ -175,7 +176,7 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     if observed.label(labels::IGNORE).is_some() {
         return (None, UncordonResult::OptedOut { node: name });
     }
-    // A node that only waited for its planned drain was never out of use, so it need not be ready.
+    // A node that only waited for its planned drain was never cordoned, so the node need not be Ready.
     let only_waited = ours.is_none() && taints.iter().all(|at| observed.taints[*at].key == taint::PLANNED);
     if let Some(why) = not_yet(node, &observed, ours, over).filter(|_| !only_waited) {
         return (None, UncordonResult::NotReadyYet { node: name, why });
@@ -203,7 +204,7 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     (Some(patch.done()), undone)
 }
 
-/// Positions of the taints to remove: those of the claim, and those that Spillway's other actions left on the node.
+/// Positions of the taints to remove: the taints of the claim, and taints that Spillway's other actions left on the node.
 fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &UncordonCause) -> Vec<usize> {
     // An instance that was down may have left the out-of-service taint, even if the node has no claim.
     let was_down = ours.is_some() || matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool);
@@ -215,7 +216,7 @@ fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &Un
     observed.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect()
 }
 
-/// Result for a node without a claim for this cause: another notice holds the node, or the node has no claim.
+/// Result for a node without a claim for this cause: another notice holds the claim, or the node has no claim.
 fn held(node: String, annotation: Option<ClaimAnnotation>) -> UncordonResult {
     match annotation {
         Some(ClaimAnnotation { notice, event, .. }) => UncordonResult::Held { node, notice, event },

@@ -19,14 +19,14 @@ pub enum DrainOutcome {
     Joined { node: String, notice: String, event: String },
     /// Another invocation drains the node for the same event.
     DrainedByAnother { node: String },
-    /// The hook was over while pods were on the node. `lost`: number of these pods; `None`: the pods had not been listed.
+    /// The hook was over while pods were still on the node. `lost`: number of these pods; `None`: the pods were never listed.
     HookOver { node: String, lost: Option<usize> },
     /// The node was uncordoned during the drain.
     GivenBack { node: String },
 }
 
 impl DrainOutcome {
-    /// Returns `true` if no pod is left that the drain would wait for.
+    /// Returns `true` if the drain has no pod left to wait for.
     pub fn is_empty_node(&self) -> bool {
         self.ending() == Ending::Drained
     }
