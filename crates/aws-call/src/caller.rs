@@ -41,7 +41,7 @@ pub struct Call<'a> {
     pub service: Service,
     /// The action, as IAM writes it: `sns:Publish`.
     pub action: &'static str,
-    /// Region of the call; `None`: that of the function.
+    /// Region of the call; `None`: the function's Region.
     pub region: Option<&'a str>,
     pub method: &'static str,
     /// Path without characters that need percent-encoding.
@@ -60,7 +60,8 @@ impl<'a> Call<'a> {
 }
 
 impl Caller {
-    /// Caller with the HTTP client, credentials and Region of the SDK's clients. Fails if the configuration lacks one.
+    /// Caller with the HTTP client, credentials and Region of the SDK's clients. Fails if one of these is missing in the
+    /// configuration.
     pub fn new(aws: &SdkConfig) -> Result<Self, &'static str> {
         Ok(Self {
             aws: Arc::new(aws.clone()),
@@ -97,7 +98,7 @@ impl Caller {
         }
     }
 
-    /// Endpoint from the configuration (`AWS_ENDPOINT_URL_SNS`), else that of the Region.
+    /// Endpoint from the configuration (`AWS_ENDPOINT_URL_SNS`); without one, the endpoint of the Region.
     fn endpoint(&self, service: Service, region: &str) -> String {
         let key = ServiceConfigKey::builder().service_id(service.id()).env("AWS_ENDPOINT_URL").profile("endpoint_url");
         let key = key.build().expect("it is complete");

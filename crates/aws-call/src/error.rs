@@ -77,7 +77,7 @@ impl CallError {
                 let code = answer.code().unwrap_or("no error code");
                 Self::answered(action, code, answer.message().unwrap_or("no message"), status)
             }
-            // AWS did not answer, or a proxy sent an unreadable success.
+            // AWS did not answer, or a proxy answered with an unreadable success.
             None => Self::unanswered(action, error),
         }
     }
@@ -92,7 +92,7 @@ impl CallError {
         self.answer.strip_prefix(code).is_some_and(|rest| rest.starts_with(':'))
     }
 
-    /// Failure that AWS answered, classified by its code and, if known, its HTTP status.
+    /// Failure in AWS' answer, classified by its code and, if known, its HTTP status.
     #[must_use]
     pub fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
         let kind = kind_of(code, status.unwrap_or_default());

@@ -1,6 +1,7 @@
 //! AWS calls without an SDK client: signed here and sent by the SDK's HTTP client.
 //!
-//! docs/contributing/decisions/0014 lists these services and the reason. A call is one attempt: `spillway-retry` repeats calls.
+//! docs/contributing/decisions/0014 lists the called services and the reason. A call is one attempt: `spillway-retry` repeats
+//! calls.
 
 mod caller;
 mod error;

@@ -1,7 +1,7 @@
 //! Domain of a Region's endpoints, which depends on the partition.
 
-/// Partitions whose domain is not `amazonaws.com`: the prefix of their Regions' names, and their domain (`endpoint_lib.rs` of
-/// each SDK client).
+/// Partitions whose domain is not `amazonaws.com`: prefix of the names of their Regions, and domain (`endpoint_lib.rs` of each
+/// SDK client).
 const DOMAINS: [(&str, &str); 6] = [
     ("cn-", "amazonaws.com.cn"),
     ("eusc-", "amazonaws.eu"),

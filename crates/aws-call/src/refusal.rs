@@ -1,4 +1,4 @@
-//! Error code and message of a refused call. Their place depends on the protocol:
+//! Error code and message of a refused call. Their place in the answer depends on the protocol:
 //!
 //! * JSON: the header `x-amzn-errortype` or the field `__type`; the field `message` or `Message`
 //! * XML (SNS): the elements `Code` and `Message`
@@ -7,8 +7,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::error::ErrorMetadata;
 use serde_json::Value;
 
-/// Code and first line of the message, if present. After a wrong signature, the other lines contain the request with the session
-/// token.
+/// Code and first line of the message, if present. Further lines are dropped: after a wrong signature, they contain the request
+/// with the session token.
 pub(crate) fn read(response: &HttpResponse) -> ErrorMetadata {
     let body = String::from_utf8_lossy(response.body().bytes().unwrap_or_default());
     let header = response.headers().get("x-amzn-errortype").map(str::to_owned);

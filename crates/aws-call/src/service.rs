@@ -12,7 +12,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// Service id of the SDK, part of the variable `AWS_ENDPOINT_URL_SECRETS_MANAGER`.
+    /// Service id of the SDK. In capitals, the id is a part of a variable such as `AWS_ENDPOINT_URL_SECRETS_MANAGER`.
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::Lambda => "Lambda",

@@ -14,7 +14,8 @@ use tower::{BoxError, Service};
 
 use crate::token::{self, TokenError};
 
-/// Age at which a token is replaced. The margin to [`token::LIFETIME`] allows for slow requests and clocks that are minutes off.
+/// Age at which a token is replaced. The difference to [`token::LIFETIME`] is a reserve for slow requests and for clocks that
+/// differ by minutes.
 const REPLACE_AT_AGE: Duration = Duration::from_mins(10);
 const _: () = assert!(REPLACE_AT_AGE.as_secs() < token::LIFETIME.as_secs());
 
@@ -38,7 +39,7 @@ impl Signer {
         Self { cluster, region, credentials, current: Mutex::new(None) }
     }
 
-    /// Authorization header at `now`. A token's age counts on the wall clock, because a monotonic clock stops while Lambda
+    /// Authorization header at `now`. A token's age is measured by the wall clock, because a monotonic clock stops while Lambda
     /// freezes the process.
     fn header(&self, now: SystemTime) -> Result<HeaderValue, TokenError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);

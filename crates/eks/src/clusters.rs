@@ -1,7 +1,7 @@
 //! Endpoint and certificate authority of each cluster, described by EKS once and cached while the function is warm.
 //!
-//! EKS rotates certificate authorities, and a recreated cluster has a new endpoint. So after a failed connection EKS is called
-//! again, and the cache is not used.
+//! EKS rotates certificate authorities, and a recreated cluster has a new endpoint. Therefore EKS is called again after a failed
+//! connection, without the cache.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -31,7 +31,7 @@ pub struct Cluster {
     pub ca: Vec<u8>,
 }
 
-/// Time without an answer from EKS after which Parameter Store is read. EKS usually answers in 0.1 s.
+/// Time after which Parameter Store is read if EKS has not answered. EKS usually answers in 0.1 s.
 const EKS_ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub struct Clusters {
 }
 
 impl Clusters {
-    /// Empty cache of EKS' descriptions. `remembered`: copies in Parameter Store.
+    /// Empty cache of EKS' descriptions. `remembered`: client for the copies in Parameter Store.
     #[must_use]
     pub fn new(eks: aws_sdk_eks::Client, remembered: Option<Remembered>) -> Self {
         Self { eks, remembered, known: Mutex::default() }
@@ -136,7 +136,7 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
-    /// Describes the cluster. Reads Parameter Store if EKS fails or stays silent for [`EKS_ANSWERS_WITHIN`].
+    /// Calls `DescribeCluster`. Reads Parameter Store instead if EKS fails or stays silent for [`EKS_ANSWERS_WITHIN`].
     async fn described_or_recalled(
         &self,
         name: &ClusterName,

@@ -1,9 +1,10 @@
-//! Copies of cluster descriptions in Parameter Store, for processes that EKS does not answer.
+//! Copies of cluster descriptions in Parameter Store, for processes that get no answer from EKS.
 //!
-//! Each new process describes its cluster, and a storm of notices starts hundreds of processes. EKS answers about ten calls
-//! a second. The self-test writes the copies; a process reads one when EKS throttles it or stays silent.
+//! Each new process describes its cluster, and a storm of notices starts hundreds of processes. EKS answers about ten calls a
+//! second. The self-test writes the copies. A process reads a copy if EKS throttles the process or stays silent.
 //!
-//! One parameter has the names of all clusters. A search over all clusters takes one call, plus one for every ten clusters.
+//! One parameter has the names of all clusters. A search over all clusters takes one call for the names, and one call for every
+//! ten clusters.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -40,7 +41,7 @@ pub struct Remembered {
     writing: Mutex<()>,
 }
 
-/// Treatment of listed clusters that a self-test did not examine.
+/// Treatment of clusters in the list of names that a self-test did not examine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherNames {
     Keep,
@@ -188,7 +189,7 @@ fn read(name: &ClusterName, text: &str, region: &str) -> Result<Cluster, Unusabl
     Ok(Cluster { name: name.clone(), endpoint: endpoint.to_owned(), ca })
 }
 
-/// Returns `true` for an endpoint that only EKS assigns, in this Region. A loopback address is accepted for the test bed, because
+/// Returns `true` for an endpoint in this Region that only EKS can assign. For the test bed, a loopback address is accepted too:
 /// in Lambda only Lambda itself listens there.
 fn is_of_eks(endpoint: &str, region: &str) -> bool {
     let Ok(url) = endpoint.parse::<http::Uri>() else { return false };
@@ -196,7 +197,7 @@ fn is_of_eks(endpoint: &str, region: &str) -> bool {
     let dual_stack = if region.starts_with("cn-") { "amazonwebservices.com.cn" } else { "aws" };
     let ends = [
         format!(".{region}.eks.{}", dns_suffix(region)),
-        // Endpoints of IPv6 clusters. A customer's API has another name below api.aws.
+        // Endpoint of an IPv6 cluster. A customer's own API has a name below another part of api.aws.
         format!(".eks-cluster.{region}.api.{dual_stack}"),
     ];
     url.scheme_str() == Some("https")

@@ -1,5 +1,5 @@
-//! Describes the cluster again after a failed connection, because its certificate authority or its endpoint may have changed. The
-//! failed request does not wait for EKS. Requests after EKS' answer use the new endpoint.
+//! Calls `DescribeCluster` again after a failed connection, because the cluster's certificate authority or endpoint may have
+//! changed. The failed request does not wait for EKS' answer. Requests after the answer use the new endpoint.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,16 +16,16 @@ use tracing::Instrument as _;
 use crate::clusters::{Cluster, Clusters, DescribeError};
 use crate::transport::{ConnectError, Transport, is_connect};
 
-/// First pause between two descriptions. The pause doubles up to [`LONGEST_PAUSE`]. In a storm, hundreds of functions connect to
-/// a dead API server many times a second. They share the ten calls a second that EKS answers.
+/// First pause between two `DescribeCluster` calls. The pause doubles up to [`LONGEST_PAUSE`]. In a storm, hundreds of functions
+/// connect to a dead API server many times a second, but EKS answers only ten calls a second in all.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// State of the repeated descriptions, with growing pauses. Successive connections share this state.
+/// State of the repeated `DescribeCluster` calls, between which the pauses grow. Successive connections share this state.
 #[derive(Debug, Clone)]
 pub struct Renewals {
     clusters: Arc<Clusters>,
-    /// Time of the last description. Locked while EKS describes the cluster.
+    /// Time of the last `DescribeCluster` call. Locked while the call is under way.
     last: Arc<tokio::sync::Mutex<Option<Described>>>,
 }
 
@@ -79,8 +79,8 @@ impl Renewing {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Describes the cluster in the background. Does nothing if a description is under way or its pause lasts, or if the endpoint
-    /// has changed since the request `failed`.
+    /// Calls `DescribeCluster` in the background. Does nothing if a call is under way, if the pause since the last call is not
+    /// over, or if the endpoint has changed since the request `failed`.
     fn renew(&self, failed: &Cluster) {
         let Ok(mut last) = Arc::clone(&self.renewals.last).try_lock_owned() else { return };
         if self.current().cluster != *failed || last.is_some_and(|last| last.at.elapsed() < last.pause) {

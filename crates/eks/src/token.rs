@@ -1,8 +1,8 @@
 //! Bearer token of EKS: a presigned `GetCallerIdentity` request for STS.
 //!
-//! The authenticator of EKS sends the request to STS to identify its signer. This module only signs the request. The
-//! authenticator (`aws-iam-authenticator`, `pkg/token/token.go`) accepts a fixed form:
-//! these query parameters and no others, the cluster's name as a signed header, a host of STS, base64url without padding.
+//! The authenticator of EKS sends the request to STS to identify the request's signer. This module only signs the request. The
+//! authenticator (`aws-iam-authenticator`, `pkg/token/token.go`) accepts only this form: these query parameters and no others,
+//! the cluster's name as a signed header, a host of STS, base64url without padding.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::SecretString;
 
-/// Lifetime of a token from its signature. The authenticator ignores `X-Amz-Expires`.
+/// Lifetime of a token, counted from its signature. The authenticator ignores `X-Amz-Expires`.
 pub const LIFETIME: Duration = Duration::from_mins(15);
 
 const PREFIX: &str = "k8s-aws-v1.";

@@ -1,7 +1,7 @@
 //! Transport to one endpoint of a cluster: one HTTP/2 connection for all requests.
 //!
-//! kube's own client negotiates HTTP/1.1, so that each concurrent request opens a TLS connection (110 for a full node). That
-//! client also retries 429 up to fifteen times, which would hide a `PodDisruptionBudget`.
+//! kube's own client negotiates HTTP/1.1, with a TLS connection for each concurrent request (110 for a full node). kube's client
+//! also retries 429 up to fifteen times, which would hide a `PodDisruptionBudget`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::bearer::{Bearer, Signer};
 use crate::clusters::Cluster;
 use crate::connector::Connector;
 
-/// Interval of HTTP/2 pings. They detect a silent connection, which TCP would not for minutes.
+/// Interval of HTTP/2 pings. Pings detect a silent connection within seconds, TCP only after minutes.
 const PING_EVERY: Duration = Duration::from_secs(5);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -49,7 +49,7 @@ pub(crate) fn transport(cluster: &Cluster, signer: Arc<Signer>) -> Result<Transp
     })?;
     let connection = legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
-        // Without this, concurrent first requests open a connection each, before the server has negotiated HTTP/2.
+        // Without this setting, each concurrent first request opens a connection, before the server has negotiated HTTP/2.
         .http2_only(true)
         .http2_keep_alive_interval(PING_EVERY)
         .http2_keep_alive_timeout(PING_TIMEOUT)
@@ -90,7 +90,7 @@ pub(crate) fn is_certificate(error: &(dyn std::error::Error + 'static)) -> bool 
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return matches!(tls, rustls::Error::InvalidCertificate(_));
     }
-    // `source` of an I/O error skips the inner error.
+    // The `source` of an I/O error omits the inner error.
     let made_from = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
     made_from.is_some_and(|inner| is_certificate(inner)) || error.source().is_some_and(is_certificate)
 }

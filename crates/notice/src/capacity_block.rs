@@ -32,8 +32,8 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     Ok(Parsed::Of(which, ParsedNotice::of(Kind::CapacityBlock, Deadline::Hard(go))))
 }
 
-/// Returns `true` if the id is `cr-` with letters and digits. The id becomes a filter for EC2, in which `*` would match every
-/// reservation.
+/// Returns `true` if the id is `cr-` with letters and digits. The id becomes a value of a filter for EC2, and `*` in it would
+/// match every reservation.
 fn is_reservation(id: &str) -> bool {
     id.strip_prefix("cr-").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }

@@ -1,4 +1,5 @@
-//! Continuation of a notice in a later invocation. Its payload holds the whole notice, so nothing has to be stored.
+//! Continuation of a notice in a later invocation. The payload of the continuation holds the whole notice, so nothing has to be
+//! stored.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,15 +20,17 @@ pub struct History {
     pub instance: Option<String>,
     /// Earlier invocations, from the first to the last.
     pub earlier: Vec<Earlier>,
-    /// Pods that were on the node at the end of the last invocation that listed pods. They may leave before the next list.
+    /// Pods that were on the node at the end of the last invocation that listed pods. These pods may leave before the next
+    /// invocation lists pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<PodRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
-    /// According to Auto Scaling's last answer, the group keeps the instance if its hook is abandoned.
+    /// The Auto Scaling group keeps the instance if its hook is abandoned, according to Auto Scaling's last answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept: bool,
-    /// The schedule of this continuation has the second of two names, which alternate.
+    /// The schedule of this continuation has the second of two names. Successive schedules of a notice alternate between the
+    /// names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
 }
@@ -59,7 +62,7 @@ impl History {
         self.earlier.first().map(|first| first.from)
     }
 
-    /// Start of the first invocation that reached the node, which is within seconds of the claim.
+    /// Start of the first invocation that reached the node. This invocation claimed the node within seconds.
     #[must_use]
     pub fn claimed(&self) -> Option<Timestamp> {
         self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)
@@ -72,7 +75,7 @@ impl History {
         last.map(|last| last.request_id.as_str())
     }
 
-    /// Removes the notice's list of instances, because each of up to ten thousand instances gets a copy.
+    /// Removes the notice's list of instances, because the invocation of each instance gets a copy of the notice.
     pub(super) fn without_entities(mut self) -> Self {
         if let Some(detail) = self.notice.get_mut("detail").and_then(Value::as_object_mut) {
             detail.remove(LIST);
@@ -92,8 +95,8 @@ impl History {
         history
     }
 
-    /// History for the next invocation. If this invocation did not reach the pods, `blockage` is `None` and the earlier value
-    /// stays.
+    /// History for the next invocation. If `blockage` is `None`, because this invocation did not reach the pods, the earlier
+    /// value stays.
     #[must_use]
     pub fn with(&self, invocation: Earlier, blockage: Option<PublishedBlockage>) -> Self {
         let mut history = self.clone();

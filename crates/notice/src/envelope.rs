@@ -1,4 +1,4 @@
-//! The EventBridge envelope, read leniently where AWS is inexact and strictly where it matters.
+//! The EventBridge envelope. Deviations that AWS' documents show are accepted; a missing or malformed field is an error.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::home::Home;
 
-/// Error of an event that is the function's to handle but cannot be read.
+/// Error of an event that the function has to handle but cannot read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoticeError {
     /// A field is missing or unreadable.
@@ -39,7 +39,7 @@ pub(super) struct Envelope {
     detail: Value,
 }
 
-/// Reads the envelope. `place` is its path in error messages. The detail is not parsed.
+/// Reads the envelope, but does not parse the detail. `place` is the envelope's path in error messages.
 pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeError> {
     fix_detail_type(&mut payload);
     let zone = take_zone(&mut payload);
@@ -57,8 +57,8 @@ pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeEr
     })
 }
 
-/// Refuses a payload that lacks the fields common to all EventBridge events. Such payloads are records of SQS or SNS, or a
-/// notification of Auto Scaling.
+/// Refuses a payload that lacks the fields of every EventBridge event, such as records of SQS or SNS, or a notification of Auto
+/// Scaling.
 pub(super) fn expect_event(payload: &Value) -> Result<(), NoticeError> {
     let has_text = |key: &str| payload.get(key).is_some_and(Value::is_string);
     if has_text("source") && (has_text("detail-type") || has_text("detail_type")) {
@@ -67,7 +67,8 @@ pub(super) fn expect_event(payload: &Value) -> Result<(), NoticeError> {
     Err(NoticeError::NotAnEvent(quoted(&payload.to_string())))
 }
 
-/// Accepts `detail_type` for `detail-type`: AWS documents one notice with it, and a test event may have it too.
+/// Accepts `detail_type` for `detail-type`. AWS documents one notice with this spelling, and a test event may have the spelling
+/// too.
 fn fix_detail_type(payload: &mut Value) {
     if let Some(event) = payload.as_object_mut()
         && let Some(detail_type) = event.remove("detail_type")
@@ -76,8 +77,8 @@ fn fix_detail_type(payload: &mut Value) {
     }
 }
 
-/// Removes the field `resources`, which in one documented notice is a bare string. Returns the Region of the first ARN, in which
-/// EC2 writes the Availability Zone: `arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0`.
+/// Removes the field `resources`, which is a bare string in one documented notice. Returns the Region of the first ARN, because
+/// EC2 writes the Availability Zone in its place: `arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0`.
 fn take_zone(payload: &mut Value) -> Option<String> {
     let resources = payload.as_object_mut()?.remove("resources")?;
     let first = resources.as_str().or_else(|| resources.get(0)?.as_str())?;
@@ -147,7 +148,7 @@ impl Envelope {
 }
 
 pub(super) fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, NoticeError> {
-    // serde would also accept a list for a structure, in the order of its fields.
+    // serde would also accept a list for a structure, with the fields in their order.
     if !value.is_object() {
         return Err(unreadable(root, "it is no JSON object"));
     }

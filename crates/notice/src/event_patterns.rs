@@ -1,4 +1,4 @@
-//! Example events, one for each rule of the template. The self-test finds a rule by the example that the rule matches.
+//! Example events, one for each rule of the template. The self-test finds the rule that matches an example.
 
 use super::kind::Kind;
 use super::{capacity_block, capacity_reservation, health, launch, rebalance, spot, state_change, terminate};
@@ -7,7 +7,7 @@ use super::{capacity_block, capacity_reservation, health, launch, rebalance, spo
 #[derive(Debug)]
 pub struct EventPattern {
     pub what: &'static str,
-    /// Kind of the notices, which decides the setting that switches them off.
+    /// Kind of the notices. The kind determines the setting that switches the notices off.
     pub kind: Kind,
     pub source: &'static str,
     pub detail_type: &'static str,

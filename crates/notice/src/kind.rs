@@ -1,4 +1,4 @@
-//! Kinds of notices, and their properties that do not depend on the instance.
+//! Kinds of notices, and the properties that depend on the kind alone.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -34,7 +34,7 @@ pub enum Kind {
     RootVolumeReplaced,
 }
 
-/// Fate of an instance, the mildest first. A claim is replaced by a claim for a worse fate.
+/// Fate of an instance, the mildest first. A claim for a worse fate replaces a claim for a milder one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceFate {
     MayStay,
@@ -97,13 +97,13 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// Returns `true` if a node that may have been drained comes back.
+    /// Returns `true` for a notice with a hook that reports that an instance comes back. Its node may have been drained.
     #[must_use]
     pub fn comes_back(self) -> bool {
         matches!(self, Self::LaunchFromWarmPool | Self::RootVolumeReplaced)
     }
 
-    /// Returns `true` if the instance may stay after all, so that its node may be given back during the drain.
+    /// Returns `true` if AWS can call the notice off. Its node may then be given back during the drain.
     #[must_use]
     pub fn may_be_called_off(self) -> bool {
         self.instance_fate() <= InstanceFate::MayBeCalledOff

@@ -1,7 +1,7 @@
 //! Notices: EventBridge events, read for one instance. Pure: JSON in, plain data out.
 //!
-//! Each kind of notice has its own file with what AWS promises about it. Only the needed fields are read. Where possible an id is
-//! read instead of an ARN, because some documented ARNs are malformed.
+//! Each kind of notice has its own file, which quotes what AWS promises about the kind. Only the needed fields are read. Where
+//! possible an id is read instead of an ARN, because some documented ARNs are malformed.
 
 mod capacity_block;
 pub mod capacity_reservation;
@@ -87,8 +87,8 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// Updates the deadline to the time `now`. If maintenance should have begun, its deadline is unknown: it may begin at any
-    /// moment, be under way or be over.
+    /// Updates the deadline to the time `now`. If the planned start of maintenance has passed, the deadline is unknown: the
+    /// maintenance may begin at any moment, be under way or be over.
     fn at(self, now: Timestamp) -> Self {
         match (self.kind, self.deadline) {
             (Kind::Maintenance, Deadline::Hard(starts)) if starts <= now => {
@@ -114,19 +114,19 @@ impl Incoming {
 pub enum Incoming {
     Notice {
         notice: Notice,
-        /// The notice as JSON, with its earlier invocations.
+        /// The notice as JSON, and the earlier invocations for the notice.
         history: History,
     },
-    /// Spillway's own event: check if a node that was drained for the notice may be uncordoned.
+    /// Spillway's own event to check if a node that was drained for the notice may be uncordoned.
     UndoCheck { notice: Notice, check: UndoCheck },
-    /// Spillway's own event: look up scheduled maintenance for which no notice came.
+    /// Spillway's own event to look up scheduled maintenance for which no notice came.
     MaintenanceLookup,
     /// A notice that concerns several instances, or an unknown number. Each instance gets its own invocation.
     Several(Several),
     Unhandled {
         event_id: String,
         why: String,
-        /// The notice has a value that AWS has added, which may matter to a node.
+        /// The notice has a value that this version does not know, so the notice may matter to a node.
         is_unknown: bool,
     },
 }
@@ -142,7 +142,7 @@ pub struct Several {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Instances {
-    /// Instance ids in the notice, with their entries. Each id is parsed in its own invocation, so that a malformed id fails
+    /// Instance ids in the notice, with their entries. Each id is parsed in its own invocation, because a malformed id must fail
     /// alone.
     Named(BTreeMap<String, Value>),
     /// Capacity reservation whose instances EC2 has to list.
@@ -168,7 +168,7 @@ enum Parsed {
     Of(Concerns, ParsedNotice),
     /// A notice that needs no action, with the reason.
     Nothing(String),
-    /// A notice with a value that AWS has added.
+    /// A notice with a value that this version does not know, such as one that AWS introduced later.
     Unknown(String),
 }
 
@@ -179,7 +179,7 @@ impl ParsedNotice {
 }
 
 /// Builds Spillway's own payload for an invocation or a schedule: data under a single key. An event from a bus has a dozen keys,
-/// which its sender cannot choose. So only a principal that may invoke the function can send such a payload.
+/// which its sender cannot choose. Therefore only a principal that may invoke the function can send such a payload.
 pub fn payload(key: &str, data: &impl Serialize) -> String {
     serde_json::to_string(&BTreeMap::from([(key, data)])).expect("it is plain data with text for keys")
 }
@@ -190,7 +190,7 @@ fn own<T: DeserializeOwned>(payload: &Value, key: &str) -> Option<Result<T, Noti
 }
 
 /// Reads an EventBridge event or one of Spillway's own payloads. Fails on any other shape, on an unreadable notice, and on a
-/// notice of another account or Region. An event of another kind is unhandled.
+/// notice of another account or Region. Returns `Unhandled` for an event that is no notice.
 pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
     if let Some(history) = own::<History>(&payload, continued::KEY) {
         let history = history?;
@@ -217,7 +217,7 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
         Parsed::Nothing(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why, is_unknown: false }),
         Parsed::Unknown(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why, is_unknown: true }),
     };
-    // Checked last, so that a copy that AWS Health sends to another Region is ignored without an error.
+    // Checked last. AWS Health sends a copy of each event to another Region, and an unhandled copy must cause no error.
     envelope.is_from(home)?;
     let zone = envelope.zone().map(str::to_owned);
     let (event_id, time) = (envelope.id, envelope.time);
@@ -258,7 +258,7 @@ fn parse(envelope: &Envelope) -> Result<Parsed, NoticeError> {
         ("aws.health", health::DETAIL_TYPE) => health::read(envelope),
         ("aws.autoscaling", terminate::DETAIL_TYPE) => terminate::read(envelope),
         ("aws.autoscaling", launch::DETAIL_TYPE) => launch::read(envelope),
-        // Any principal that may put events on a bus can write this.
+        // Any principal that may put events on a bus can write this source.
         (SOURCE, detail_type) => Ok(Parsed::Nothing(format!(
             "{} came over an event bus, where any principal may put events: Spillway's own payloads come by invocation only",
             quoted(detail_type)

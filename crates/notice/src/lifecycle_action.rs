@@ -24,7 +24,7 @@ pub(super) struct LifecycleDetail {
 pub(super) const REPLACES_ROOT_VOLUME: &str = "ReplaceRootVolume";
 
 impl LifecycleDetail {
-    /// Result for an action or a destination that AWS has added.
+    /// Result for an action or a destination that this version does not know, such as one that AWS introduced later.
     pub(super) fn unknown(&self) -> Parsed {
         let named = |name: &Option<String>| name.as_deref().map_or_else(|| "none".to_owned(), quoted);
         let (action, destination) = (named(&self.action), named(&self.destination));

@@ -8,8 +8,8 @@ use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNot
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
 
-/// Time from the notice to the interruption (EC2 user guide, "Spot Instance interruption notices"). Hibernation begins at once
-/// and is treated alike, because it only freezes the pods.
+/// Time from the notice to the interruption (EC2 user guide, "Spot Instance interruption notices"). Hibernation begins at once,
+/// but is given this time too, because hibernation only freezes the pods.
 pub const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Deserialize)]

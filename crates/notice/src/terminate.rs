@@ -1,5 +1,5 @@
-//! `EC2 Instance-terminate Lifecycle Action`: an Auto Scaling group takes an instance out of service. The group terminates it,
-//! returns it to the warm pool or replaces its root volume, once the group's hook is completed.
+//! `EC2 Instance-terminate Lifecycle Action`: an Auto Scaling group takes an instance out of service. When the group's hook is
+//! completed, the group terminates the instance, returns it to the warm pool or replaces its root volume.
 
 use super::envelope::Envelope;
 use super::lifecycle_action::{LifecycleDetail, REPLACES_ROOT_VOLUME};

@@ -51,7 +51,7 @@ pub struct Receipt {
     /// Reason why the node could not be cordoned, if its pods were evicted anyway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_cordoned: Option<String>,
-    /// Tags that had no effect.
+    /// Warnings, such as about a tag that had no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Time available for the drain.
@@ -73,7 +73,7 @@ pub struct Receipt {
     /// Stable type of the error, if the notice failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Cow<'static, str>>,
-    /// Ending in a sentence.
+    /// Sentence that describes the ending.
     pub reason: String,
     /// `true` if the function changed nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -81,15 +81,15 @@ pub struct Receipt {
     /// Earlier invocations for the notice.
     #[serde(deserialize_with = "known_ones", skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Earlier>,
-    /// Number of pods left out of the following list, because the receipt would be too long.
+    /// Number of pods that are missing from `pods`, because the receipt would be too long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pods_cut: Option<usize>,
-    /// Last field, because CloudWatch Logs Insights reads the first 200 fields of a line.
+    /// Pods. The last field, because CloudWatch Logs Insights reads only the first 200 fields of a line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<Pod>,
 }
 
-/// The notice, as far as it could be read.
+/// Fields of the notice that could be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Notice"))]
 pub struct NoticeRecord {
@@ -109,7 +109,7 @@ pub struct NoticeRecord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
-    /// All pods to be evicted have gone.
+    /// Every pod that had to leave has gone.
     Drained,
     /// Another notice holds the claim and the node is empty, or Karpenter already deletes the node.
     Joined,
@@ -117,7 +117,7 @@ pub enum Ending {
     Ignored,
     /// A later invocation continues.
     Continued,
-    /// An action other than a drain is done.
+    /// The action is done, and was no drain.
     Done,
     /// The action failed. The failure queue keeps the event.
     Failed,
@@ -138,7 +138,7 @@ pub struct Document<'a> {
     pub level: Cow<'static, str>,
     #[serde(default)]
     pub message: String,
-    /// Number of log lines of the receipt, if several.
+    /// Number of log lines of the receipt; absent if the receipt fits into one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt_parts: Option<usize>,
     #[serde(flatten)]
@@ -149,7 +149,7 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Document of a receipt, with the timestamp and the level that Lambda's filter needs.
+    /// Document of a receipt, with a timestamp and with the level by which Lambda filters log lines.
     #[must_use]
     pub fn of(receipt: &'a Receipt, now: Timestamp, node_labels: Option<&'a BTreeMap<String, String>>) -> Self {
         let ending = receipt.ending.map_or("begun", Ending::as_str);

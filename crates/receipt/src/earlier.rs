@@ -12,7 +12,7 @@ use crate::Fate;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Earlier {
-    /// Lambda's request id, which finds the receipt.
+    /// Lambda's request id, by which queries find the receipt.
     pub request_id: String,
     /// Start of the invocation.
     pub from: Timestamp,

@@ -32,9 +32,9 @@ pub enum HookState {
     Held,
     /// Completed by Spillway.
     Completed,
-    /// Completed by another client before, or timed out.
+    /// Completed before by another client, or timed out.
     AlreadyOver,
-    /// Could not be completed. The hook ends at its timeout.
+    /// Not completed, because of a failure. The hook ends at its timeout.
     Failed,
 }
 

@@ -1,12 +1,12 @@
-//! Cuts a receipt that is too long. Lost pods are kept longest. Pure.
+//! Cuts a receipt that is too long. Lost pods are cut last. Pure.
 
 use crate::{Fate, Pod, Receipt};
 
 /// Bytes of `,"pods_cut":123456789012` in a cut receipt.
 const PODS_CUT: usize = 24;
 
-/// Number of characters of the reason that are kept, if removing all pods is not enough. A reason may quote an annotation of any
-/// length.
+/// Number of characters of the reason that are kept if the receipt is too long even without pods. A reason may quote an
+/// annotation of any length.
 const REASON: usize = 1_000;
 
 /// Order in which pods are kept.
@@ -39,7 +39,7 @@ impl Rank {
 
 impl Receipt {
     /// Sorts the pods by rank, so that the first line of a long receipt has the lost pods. Removes pods from the end until the
-    /// JSON is shorter by `bytes`, then cuts the reason.
+    /// JSON is shorter by `bytes`. If no pods are left, cuts the reason.
     pub fn shorten(&mut self, bytes: usize) {
         self.pods.sort_by_key(Rank::of);
         if bytes == 0 {

@@ -1,4 +1,4 @@
-//! A receipt as log lines: one, or several if its pods do not fit into one.
+//! A receipt as log lines: one line, or several if the pods do not fit into one.
 
 use std::iter;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::{Document, Ending, NoticeRecord, Pod, Receipt};
 
-/// Maximum length of a log line. Lambda's pipe may split a line of more than 64 KiB, and queries find neither half.
+/// Maximum length of a log line. Lambda may split a line of more than 64 KiB, and queries find neither part.
 pub const LONGEST_LINE: usize = 60 * 1024;
 
-/// Log line with pods that did not fit into the lines before, and the fields that queries show beside a pod.
+/// Log line with pods that did not fit into the earlier lines of the receipt, and with the fields that queries show beside a pod.
 #[derive(Debug, Serialize)]
 struct MorePods<'a> {
     timestamp: Timestamp,
@@ -55,7 +55,7 @@ pub fn lines(receipt: &Receipt, now: Timestamp) -> Vec<String> {
     iter::once(first).chain(others).collect()
 }
 
-/// Number of pods that fit into a line beside `other_bytes`.
+/// Number of pods that fit into a line whose other fields take `other_bytes`.
 fn fitting(pods: &[Pod], other_bytes: usize) -> usize {
     let mut room = (LONGEST_LINE - PARTS).saturating_sub(other_bytes);
     let fits = |pod: &&Pod| {
@@ -66,10 +66,10 @@ fn fitting(pods: &[Pod], other_bytes: usize) -> usize {
     pods.iter().take_while(fits).count()
 }
 
-/// Bytes of `"receipt_parts":1234,`.
+/// Maximum bytes of the field `"receipt_parts":1234567,` with a number of up to seven digits.
 const PARTS: usize = 24;
 
-/// Bytes of a pod with a comma.
+/// Bytes of a pod's JSON and a comma.
 fn json_bytes(pod: &Pod) -> usize {
     serde_json::to_string(pod).expect("pods in a receipt are plain data").len() + ",".len()
 }

@@ -32,7 +32,7 @@ pub struct PodRecord {
     /// Grace period of the pod, in seconds.
     #[serde(default)]
     pub grace_s: u64,
-    /// Shortest grace period that any client gave the pod, in seconds, if shorter than its own.
+    /// Shortest grace period that any client gave the pod, in seconds; absent if the pod had its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_s: Option<u64>,
     /// Number of eviction requests; in a dry run, requests without effect.
@@ -188,7 +188,7 @@ impl PodRecord {
         matches!(self.fate, Fate::Clean | Fate::Forced) && self.given_s.is_none()
     }
 
-    /// Number of evictions that budgets blocked.
+    /// Number of evictions that PDBs blocked.
     #[must_use]
     pub fn refusals(&self) -> u32 {
         let answers =

@@ -13,7 +13,7 @@ pub struct WindowRecord {
     /// End of the instance; absent while a lifecycle hook may still hold the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<i64>,
-    /// Seconds of reserve before the deadline.
+    /// Reserve before the deadline, in seconds.
     pub margin_s: u64,
 }
 
@@ -21,7 +21,7 @@ pub struct WindowRecord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AfterDrain {
-    /// Wait for pods that the scheduler bound just before it observed the cordon, in milliseconds.
+    /// Wait for pods that the scheduler bound before it observed the cordon, in milliseconds.
     pub late_pods_ms: u64,
     /// Wait for the node's volumes to be detached, in milliseconds; absent without such volumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct Step {
     pub at_ms: i64,
 }
 
-/// The steps of a drain, in their order.
+/// Steps of a drain, in the order in which they happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

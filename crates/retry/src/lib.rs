@@ -1,4 +1,4 @@
-//! Retries until success or a deadline: the only loop for calls to AWS, to the API server and to webhooks.
+//! Retries until success or a deadline: the only retry loop for calls to AWS, to the API server and to webhooks.
 //!
 //! Lambda and SQS retry too, but only after a minute or more, which is too late for a spot notice. A transient failure is retried
 //! here. A permanent failure ends the loop at once.
@@ -9,11 +9,12 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// First pause. It is short, because a spot notice leaves two minutes.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Maximum pause. After a longer pause, a service that is back would stay unused for seconds of a spot notice's two minutes.
+/// Maximum pause. With a longer pause, a service that is available again would stay unused for seconds of a spot notice's two
+/// minutes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// First pause after throttling. EC2 grants 20 more calls a second, shared by all callers.
 const FIRST_WHEN_THROTTLED: Duration = Duration::from_secs(1);
-/// Maximum pause after throttling. In a storm, the last caller waits at most this much longer than necessary.
+/// Maximum pause after throttling. In a storm, the last caller waits at most this long after the service could accept its call.
 const LONGEST_WHEN_THROTTLED: Duration = Duration::from_secs(4);
 
 /// An error that may be transient.
@@ -21,7 +22,7 @@ pub trait Transient {
     /// Returns `true` if the same call may succeed a moment later.
     fn is_transient(&self) -> bool;
 
-    /// Returns `true` if the service throttled the call, perhaps because of other callers.
+    /// Returns `true` if the service throttled the call, possibly because of other callers.
     fn is_throttled(&self) -> bool {
         false
     }
@@ -72,7 +73,7 @@ pub fn until_final<T, E>(
     attempts(end, move |error| is_retried(error).then(|| jittered(backoff.next_pause())), attempt, retrying)
 }
 
-/// Retries like [`until`], but with the given pauses. After the last pause any failure is permanent.
+/// Retries like [`until`], but with the given pauses. A failure after the last pause is permanent.
 pub fn with_pauses<T, E: Transient>(
     end: Instant,
     pauses: impl IntoIterator<Item = Duration>,
@@ -111,8 +112,8 @@ async fn attempts<T, E>(
     }
 }
 
-/// Random pause up to `longest`, so that five hundred functions that failed together do not retry together ("full jitter"; AWS
-/// Architecture Blog, "Exponential Backoff And Jitter").
+/// Random pause up to `longest` ("full jitter"; AWS Architecture Blog, "Exponential Backoff And Jitter"). Hundreds of functions
+/// that fail together then retry at different times.
 #[must_use]
 pub fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(fastrand::f64())

@@ -53,8 +53,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Keeps the variables with our prefix. An unknown variable is no problem: Lambda changes code and variables in two steps, so
-    /// for a moment their versions differ.
+    /// Keeps the variables with our prefix. An unknown variable is no problem: Lambda updates code and variables in two steps, so
+    /// for a moment the variables may belong to another version.
     pub fn new(variables: impl Iterator<Item = (String, String)>, known: &[Setting]) -> Self {
         let variables: Vec<(String, SecretString)> =
             variables.filter(|(name, _)| name.starts_with(PREFIX)).map(|(name, value)| (name, value.into())).collect();
@@ -90,7 +90,7 @@ impl Reader {
         parse(setting.default).expect("a test parses each default")
     }
 
-    /// Records that two settings contradict each other, unless the value of one was refused already.
+    /// Records that two settings contradict each other. No effect if the value of either setting was refused before.
     pub fn contradict(&mut self, settings: [(Setting, String); 2], why: &str) {
         let [(one, its), (other, others)] = settings;
         if ![one.name, other.name].iter().any(|name| self.refused.contains(name)) {
@@ -107,7 +107,7 @@ impl Reader {
     }
 }
 
-/// Describes a refused value for the log. An address is left out, because the address of a webhook is a secret.
+/// Describes a refused value for the log. An address is omitted, because the address of a webhook is a secret.
 #[must_use]
 pub fn describe(value: &str) -> String {
     if value.contains("://") { "is an address".to_owned() } else { format!("is {value:?}") }

@@ -1,4 +1,4 @@
-//! Settings: environment variables, read and checked once, with all problems reported at once.
+//! Settings: environment variables, read and checked once. All problems are reported together.
 
 pub mod environment;
 mod selector;
@@ -21,11 +21,11 @@ pub use values::{
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Notices that drain a node. Notices in neither list are ignored.
+    /// Notices that drain a node. Notices that are neither here nor in `cordon_on` are ignored.
     pub drain_on: Vec<NoticeFamily>,
     /// Notices that only cordon a node.
     pub cordon_on: Vec<NoticeFamily>,
-    /// Result sent for a launch hook whose node never became Ready; `None`: launch hooks are left to others.
+    /// Result that is sent for a launch hook if the node never became Ready; `None`: launch hooks are left to others.
     pub launch: Option<LifecycleResult>,
     pub managed_node_groups: ManagedNodeGroups,
     pub karpenter: KarpenterNodes,
@@ -36,13 +36,13 @@ pub struct Settings {
     pub node_selector: Selector,
     /// Names of the lifecycle hooks that Spillway completes.
     pub hooks: Vec<String>,
-    /// Tag of the groups whose hooks the role may complete; absent: all groups.
+    /// Tag of the Auto Scaling groups whose hooks the function's role may complete; absent: all groups.
     pub hook_group_tag: Option<GroupTag>,
-    /// Result sent for a hook whose instance is in no cluster, or in a cluster that denies access.
+    /// Result that is sent for a hook if the instance is in no cluster, or in a cluster that denies access.
     pub hooks_without_node: Option<LifecycleResult>,
-    /// Maximum time for which a hook is held, from its notice.
+    /// Maximum time from a hook's notice for which the hook is held.
     pub hook_max_wait: Duration,
-    /// Time before scheduled maintenance at which its drain begins.
+    /// Time from the start of a drain for scheduled maintenance to the start of the maintenance.
     pub maintenance_lead: Duration,
     pub replace: Replace,
     pub taints: Taints,
@@ -57,7 +57,7 @@ pub struct Settings {
     pub stack: String,
     /// URL of the queue for messages about drains; absent without recipients.
     pub announcements: Option<String>,
-    /// Refused values and contradictions. If there are any, no notice is handled.
+    /// Refused values and contradictions. While there are any, no notice is handled.
     pub wrong: Option<SettingsError>,
     /// Variables with our prefix that this version does not know.
     pub unknown: Vec<String>,

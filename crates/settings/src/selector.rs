@@ -14,8 +14,8 @@ pub(super) fn parse(text: &str) -> Option<Selector> {
     Some(selector)
 }
 
-/// Splits a selector at the commas outside of parentheses. Unbalanced parentheses are refused later, because no key and no value
-/// may contain one.
+/// Splits a selector at the commas outside of parentheses. Unbalanced parentheses are refused later, because a key or a value may
+/// contain none.
 fn requirements(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut from, mut inside) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {

@@ -2,7 +2,7 @@
 
 use crate::environment::Setting;
 
-/// Default of a list or a name, which means no restriction.
+/// Default of a list or a name: empty, which means no restriction.
 const NONE: &str = "";
 
 pub(crate) const DRAIN_ON: Setting = Setting {

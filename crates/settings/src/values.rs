@@ -56,7 +56,7 @@ impl NoticeFamily {
 /// Notices for which nodes of EKS managed node groups are drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManagedNodeGroups {
-    /// Only notices for which EKS does not drain these nodes.
+    /// Only notices for which EKS itself does not drain these nodes.
     Gaps,
     /// No notices.
     Leave,
@@ -68,7 +68,7 @@ pub enum ManagedNodeGroups {
 pub enum KarpenterNodes {
     /// Karpenter's nodes are left to Karpenter.
     Leave,
-    /// The node's `NodeClaim` gets the deadline and is deleted, so that Karpenter drains the node.
+    /// The node's `NodeClaim` gets the notice's deadline and is deleted. Karpenter then drains the node.
     NodeClaim,
 }
 
@@ -115,7 +115,7 @@ impl fmt::Display for GroupTag {
     }
 }
 
-/// Notices at which an Auto Scaling group replaces the instance.
+/// Notices that make an Auto Scaling group replace the instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Replace {
     pub spot: bool,
@@ -149,7 +149,7 @@ pub enum LoadBalancers {
     Leave,
     /// The node is excluded by a label.
     Exclude,
-    /// The node is excluded, and a hook waits until load balancers have released the instance.
+    /// The node is excluded, and its hook is held until load balancers have released the instance.
     Wait,
 }
 
@@ -166,7 +166,7 @@ pub struct Schedules {
 /// Parsed value. `None`: the value is refused.
 type Accepted<T> = Option<T>;
 
-/// Word that switches a setting off. An empty variable would mean the default.
+/// Word that switches a setting off. An empty variable would select the default instead.
 const OFF: &str = "off";
 
 /// Parses a list of notices. The order is kept, and repetitions are dropped.
@@ -250,7 +250,7 @@ pub(super) fn hook_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c)))
 }
 
-/// Parses names that commas separate, with optional blanks. An empty name is refused.
+/// Parses a list of names with commas between them, and optional blanks. An empty name is refused.
 fn list(value: &str, legal: fn(&str) -> bool) -> Accepted<Vec<String>> {
     if value.trim().is_empty() {
         return Some(Vec::new());
@@ -270,7 +270,7 @@ pub(super) fn managed_tag(value: &str) -> Accepted<Option<ManagedTag>> {
     }
 }
 
-/// Parses a tag that the template writes into a policy as text. Characters that IAM interprets are refused.
+/// Parses a tag that the template also writes into an IAM policy as text. Characters that IAM interprets are refused.
 pub(super) fn hook_group_tag(value: &str) -> Accepted<Option<GroupTag>> {
     if value.is_empty() {
         return Some(None);

@@ -1,6 +1,7 @@
 //! Configuration of every AWS client: the variables of Lambda's environment, one TLS stack, our timeouts.
 //!
-//! The SDK's loader is not used: it also reads profiles, instance and container metadata and STS, and adds 28 crates.
+//! The SDK's loader is not used, because it also reads profiles, instance metadata, container metadata and STS, and adds 28
+//! crates.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,9 +25,9 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 /// Connections shared by all clients of a configuration.
 ///
 /// Lambda freezes the process and its clock between two invocations, for an hour or more. In this time a firewall may forget an
-/// idle connection and then drop its packets. The pool would reuse such a connection, and the first call of a notice would wait
-/// for [`ATTEMPT_TIMEOUT`]. So each invocation begins without connections. A warm invocation pays a handshake for each service;
-/// EC2's handshake comes before the claim (`scenarios/thawed.rs` counts).
+/// idle connection and then drop its packets. A reused connection of this kind would delay the first call of a notice by
+/// [`ATTEMPT_TIMEOUT`]. Therefore each invocation begins without connections. A warm invocation pays a handshake for each
+/// service; EC2's handshake comes before the claim (`scenarios/thawed.rs` counts).
 #[derive(Debug, Clone)]
 pub struct Connections(Arc<Mutex<SharedHttpClient>>);
 
@@ -96,13 +97,13 @@ pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(CALL_TIMEOUT).build()
 }
 
-/// Endpoints from `AWS_ENDPOINT_URL_<SERVICE>`, else `AWS_ENDPOINT_URL`: for interface endpoints with names of their own, and for
-/// the test bed.
+/// Endpoints from `AWS_ENDPOINT_URL_<SERVICE>`, else from `AWS_ENDPOINT_URL`: for VPC interface endpoints with their own names,
+/// and for the test bed.
 #[derive(Debug)]
 struct Endpoints(BTreeMap<String, String>);
 
 impl Endpoints {
-    /// Keeps only the variables with endpoints, because others hold secrets.
+    /// Keeps only the variables with endpoints, because other variables hold secrets.
     fn of(mut variables: BTreeMap<String, String>) -> Self {
         variables.retain(|name, _| name.starts_with("AWS_ENDPOINT_URL"));
         Self(variables)

@@ -1,4 +1,4 @@
-//! CloudWatch metrics in the embedded metric format: written as a log line, without a call.
+//! CloudWatch metrics in the embedded metric format: log lines that CloudWatch reads, so no call is made.
 
 use std::iter;
 
@@ -29,14 +29,15 @@ const NAMESPACE: &str = "Spillway";
 /// Dimension of every metric. It separates the alarms of several stacks in an account.
 const STACK: &str = "Stack";
 
-/// Metrics that are also counted by further dimensions. CloudWatch charges for each combination.
+/// Metrics that also count by further dimensions. CloudWatch charges for each combination of dimensions.
 #[derive(Debug, Default)]
 pub struct Breakdown<'a> {
     pub dimensions: &'a [(&'static str, Value)],
     pub metrics: &'a [&'static str],
 }
 
-/// Builds the log line. Each metric has the dimension stack. The breakdown's metrics are repeated with its dimensions.
+/// Builds the log line. Each metric has the dimension `Stack`. The metrics of the breakdown are written a second time, with the
+/// breakdown's dimensions.
 #[must_use]
 pub fn line(stack: &str, metrics: &[Metric<Value>], breakdown: &Breakdown<'_>, now: Timestamp) -> String {
     let directive = |dimensions: &[&str], includes: &dyn Fn(&str) -> bool| {

@@ -1,7 +1,7 @@
 //! Log lines: JSON on stdout with the timestamp and level by which Lambda filters.
 //!
 //! The field `span` has the name and the fields of the innermost span. A function opens one span for each event that it handles,
-//! and none within it. The span's level is ERROR, because an INFO span would be missing where only warnings are logged.
+//! and no span within this one. The span's level is ERROR: an INFO span would be missing if only warnings are logged.
 //!
 //! ```json
 //! {"timestamp": "…", "level": "INFO", "message": "…", "span": {"name": "notice", "instance.id": "i-0123456789abcdef0"}}
@@ -41,7 +41,7 @@ pub fn start() {
     tracing_subscriber::registry().with(lines(std::io::stdout)).init();
 }
 
-/// Writes log lines: those of Spillway's crates at the configured level, those of other crates from `WARN` up.
+/// Writes log lines: from Spillway's crates at the configured level, from other crates at `WARN` and above.
 pub fn lines<S>(writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -52,7 +52,7 @@ where
     layer.flatten_event(true).with_current_span(true).with_span_list(false).with_filter(targets)
 }
 
-/// Parses a level. `FATAL` exists only in Lambda; the nearest level is `ERROR`.
+/// Parses a level. `FATAL` exists only in Lambda, and is read as `ERROR`.
 fn level(name: Option<&str>) -> LevelFilter {
     match name {
         Some("FATAL") => LevelFilter::ERROR,

@@ -1,7 +1,8 @@
-//! Scheduled maintenance that EC2 lists without a notice, as the AWS Health event that would have announced it.
+//! Scheduled maintenance that EC2 lists although no notice came, in the form of the AWS Health event that would have announced
+//! the maintenance.
 //!
-//! The maintenance lookup finds the maintenance (`DescribeInstanceStatus`) and invokes the function with the event, which is read
-//! like any notice.
+//! The maintenance lookup finds the maintenance (`DescribeInstanceStatus`) and invokes the function with this event. The function
+//! reads the event like any notice.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -10,14 +11,14 @@ use super::super::continued::History;
 use super::super::{Home, InstanceId, Maintenance};
 use super::DETAIL_TYPE;
 
-/// Prefixes of EC2's description of an event that is over. EC2 lists such an event for a week.
+/// Prefixes of EC2's description of an event that is over. EC2 lists such an event for another week.
 const OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
 /// Maximum difference between EC2's and AWS Health's start of the same maintenance.
 const APART: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduledEvent {
-    /// EC2's id of the event, unlike AWS Health's.
+    /// EC2's id of the event, which differs from AWS Health's id.
     pub id: String,
     pub instance: InstanceId,
     /// Kind of maintenance: `instance-reboot`, `system-reboot`, `system-maintenance`, `instance-retirement` or `instance-stop`.
@@ -62,8 +63,8 @@ impl Maintenance {
         self.id.starts_with(FOUND)
     }
 
-    /// Returns `true` if `id` names this maintenance. Either the ids are equal, or `id` is that of a found maintenance of the
-    /// same kind that starts within an hour.
+    /// Returns `true` if `id` names this maintenance: the ids are equal, or `id` was made by a lookup from maintenance of the
+    /// same kind that starts within an hour of this start.
     #[must_use]
     pub fn is(&self, id: &str) -> bool {
         self.id == id || self.found_ids().iter().any(|found| found == id)
@@ -79,7 +80,7 @@ impl Maintenance {
 
 const FOUND: &str = "found-";
 
-/// Id of a found maintenance: its kind, and the hour of its start.
+/// Id of maintenance that a lookup found: its kind, and the hour of its start.
 fn found_id(reboots: bool, starts: Timestamp) -> String {
     let kind = if reboots { "reboot" } else { "stop" };
     format!("{FOUND}{kind}-{}", starts.strftime("%Y%m%dT%H"))
