@@ -12,7 +12,7 @@ const ID: CheckId = CheckId::Concurrency;
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 /// Default of Lambda's quota L-B99A9384 in accounts that are not new. Also the minimum value of a quota request.
 const USUAL: usize = 1000;
-/// Minimum number of concurrent executions. With fewer, some blocked drains leave none for a spot notice. A new account has 10.
+/// Minimum number of concurrent executions. With fewer, blocked drains may occupy all of them. A new account has 10.
 const LEAST: usize = 50;
 
 pub(crate) async fn limit(itself: &Itself, end: Instant) -> Result<u64, CallError> {

@@ -1,8 +1,8 @@
 //! Story of a notice: notice → instance → cluster → decision → node and drain → lifecycle → receipt.
 //!
 //! [`handle`] reads the event, acts on it and writes the receipt. [`follow`] holds the lifecycle action while [`act`] finds the
-//! instance and its cluster, and [`carry_out`] runs the action that was decided. Each action completes the lifecycle action
-//! itself; after a failure [`unfinished`] does. No action calls this module.
+//! instance and its cluster, and [`carry_out`] decides and runs a function of `actions`. This function completes the lifecycle
+//! action itself; after a failure [`unfinished`] does. No module of `actions` calls this module.
 
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
@@ -130,8 +130,8 @@ async fn follow(
     ended
 }
 
-/// Resolves instance and cluster, then acts. A failure says whether the action had been decided, because
-/// [`last_answer`] depends on that.
+/// Resolves instance and cluster, then acts. A failure has the stage, which shows whether a decision has been made:
+/// [`last_answer`] depends on the stage.
 async fn act(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -152,7 +152,8 @@ async fn act(
         Ok(Ownership::NotOurs(reason)) => {
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
-        // For a notice of a running instance, an undo check is scheduled. Any other notice fails.
+        // The instance or its cluster could not be resolved. For a notice that an instance has started (`Kind::Running`) a check is
+        // scheduled for later. Every other notice returns the failure.
         Err(failure) => {
             let check = UndoCheck::first(&history.notice, notice);
             let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;
@@ -167,7 +168,7 @@ async fn act(
     }
     let managed_by = managed_by(&instance.tags);
     let mut target = Target { attempt, instance: &instance, managed_by, cluster: &cluster };
-    // Decided again if the node's labels name another manager than the instance's tags.
+    // The decision is made again if the node's labels name another manager than the instance's tags.
     loop {
         match carry_out(context, &target, record).await.map_err(|failure| (HandlingStage::Decided, failure))? {
             Next::Done(outcome) => return Ok(outcome),
@@ -270,7 +271,7 @@ async fn unfinished(
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.hold_action_during(completing).await {
         Ok(()) => Err(failure),
-        // The hook's timeout may outlast the drain. Then a later invocation can still complete the action.
+        // The hook's timeout may outlast the drain's time limit. A later invocation can then complete the lifecycle action.
         Err(not_completed) if attempt.leaves_time_after(&not_completed) => {
             actions::continue_next::continue_next(context, attempt, &not_completed, record).await
         }

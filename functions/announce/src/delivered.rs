@@ -1,6 +1,6 @@
-//! Events that a sink has delivered, so that a failure of one sink does not repeat the messages of another sink.
+//! Remembers the events that each sink has delivered, so that after a failure of one sink the others do not repeat their messages.
 //!
-//! Each sink gets each event **at least once**, or after five receives SQS moves the event to the failure queue. If one sink
+//! Each sink gets each event **at least once**, unless SQS moves the event to the failure queue after five receives. If one sink
 //! fails, SQS returns the event for all sinks. A warm environment skips the sinks that delivered the event.
 
 use std::collections::VecDeque;

@@ -1,4 +1,5 @@
-//! Checks the rights of deploy/rbac.yaml by access reviews, and the rights of deploy/optional/ that settings or Jobs need.
+//! Checks by access reviews the rights in deploy/rbac.yaml, and those in deploy/optional/ that a setting or pods of Kubernetes
+//! Jobs on the nodes make necessary.
 
 use futures_util::stream::{self, StreamExt as _};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};

@@ -1,4 +1,4 @@
-//! Claim of a node: connect to its cluster, claim it, and end a notice whose node cannot be claimed.
+//! Connects to the cluster of a node and claims the node. Ends a notice whose node cannot be claimed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Continuation: the next invocation takes over the notice while there is time for it.
+//! Continuation: hands a notice over to the next invocation if time is left.
 
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{self, History};

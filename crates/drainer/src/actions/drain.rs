@@ -1,4 +1,4 @@
-//! Drain of a node: claim it, empty it, complete the lifecycle hook.
+//! Drains a node: claims the node, evicts its pods, completes the lifecycle action.
 
 use std::future::pending;
 
@@ -43,7 +43,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let claim_began = Instant::now();
     // On the heap: beside the drain it would be too large for a thread's stack in a debug build.
     let own_window = attempt.window_of_hook().boxed_local().shared();
-    // Both calls at once: Auto Scaling may answer late, and the claim must not wait for the hook's timeouts.
+    // Reads the hook's timeouts while it claims the node: the claim must not wait for Auto Scaling. Until Auto Scaling answers,
+    // the drain uses the attempt's window.
     let node = match beside(claim(context, target, Purpose::Drain, record), own_window.clone()).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
@@ -113,7 +114,7 @@ impl DrainAction<'_> {
         begun
     }
 
-    /// Publishes the begin of the drain, and its blockage. If this drain has joined another, that drain publishes the blockage.
+    /// Publishes the begin and the blockage of the drain. If this drain has joined another drain, the other drain publishes both.
     fn side_task<'s>(&'s self, begun: &'s Publication, listed: &'s Listed<Pod>) -> SideTask<'s> {
         let (context, ClaimedNode { claim, client }) = (self.context, self.node);
         let Attempt { history, invocation, .. } = self.target.attempt;
@@ -144,7 +145,8 @@ impl DrainAction<'_> {
         report
     }
 
-    /// Records the fates of the pods, waits for volumes and load balancers, and completes the lifecycle action.
+    /// Waits for volumes and load balancers, records the fates of the pods, and completes the lifecycle action. Returns a failure
+    /// without completing the action if a later invocation can go on.
     async fn let_go(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
         let (attempt, node) = (self.target.attempt, &self.node.claim.node);
         let end = report.window.end;
@@ -185,7 +187,7 @@ impl DrainAction<'_> {
             (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
             }
-            // EC2 took the instance at the deadline of the joined drain's spot notice, whose receipt names the lost pods.
+            // EC2 took the instance at the deadline of the spot notice that this drain joined. That notice's receipt names the lost pods.
             (DrainEnd::TimeUp, _) if attempt.has_joined() && matches!(record.hook, HookStatus::AlreadyOver(_)) => {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost) })
             }
@@ -233,7 +235,8 @@ fn stop<'a>(attempt: &'a Attempt<'_>, node: &'a ClaimedNode) -> Shared<LocalBoxF
     stop.boxed_local().shared()
 }
 
-/// Waits until the node is given back. Never ends if the instance goes in any case, or if another notice holds the claim.
+/// Waits until the node is given back. Waits for ever if the notice cannot be called off, because the instance goes whatever
+/// happens, or if another notice holds the claim.
 async fn given_back(client: &Client, claim: &Claim, notice: &Notice) {
     if !notice.kind.may_be_called_off() || claim.holder != notice.event_id {
         return pending().await;

@@ -27,7 +27,7 @@ pub(super) struct UncordonDeadlines {
     pub(super) ready_by: Option<Instant>,
 }
 
-/// Deadline of the cluster's first answer if no lifecycle hook waits. At the latest `end`.
+/// Deadline of the cluster's first answer when no lifecycle hook is held; never later than `end`.
 pub(super) fn connect_deadline(end: Instant) -> Instant {
     end.min(Instant::now() + REACHED_WITHIN)
 }

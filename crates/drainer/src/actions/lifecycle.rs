@@ -83,9 +83,9 @@ pub(crate) async fn not_a_node(
 /// Stage in which a notice failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandlingStage {
-    /// Before the instance's node and cluster were known.
+    /// The notice failed before the decision, for example because EC2 did not answer.
     Undecided,
-    /// After the decision, while it was carried out.
+    /// The notice failed after the decision, while the action ran.
     Decided,
 }
 

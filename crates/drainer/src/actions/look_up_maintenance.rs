@@ -1,4 +1,4 @@
-//! Maintenance in EC2 for which no notice came: each such event gets an invocation of its own, like a notice.
+//! Looks in EC2 for maintenance without a notice. Each such event gets an invocation of its own, as a notice does.
 //!
 //! AWS announces maintenance once. An event has no schedule if it was announced before the stack was deployed or while
 //! `maintenance` was switched off, or if its notice was lost.

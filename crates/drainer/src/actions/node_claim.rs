@@ -27,7 +27,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
     let doing = format!("hand the node of instance {} to Karpenter", instance.id);
     let handed = context.in_cluster(cluster, end, &doing, async |client| {
         let deadline = match attempt.notice.deadline {
-            // If the deadline passed meanwhile, Karpenter would give each pod one second.
+            // With a deadline in the past, Karpenter gives each pod one second.
             Deadline::Hard(at) if !attempt.is_past_deadline() => Some(at.max(clock.now() + LEAST_WINDOW)),
             // Without a deadline each pod keeps its own grace period.
             Deadline::Hard(_) | Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,

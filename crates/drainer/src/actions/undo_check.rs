@@ -121,8 +121,8 @@ pub(super) async fn retry_later(
     Ok(UncordonOutcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
 }
 
-/// Schedules one more check of a node without a claim whose maintenance is over: a delayed notice of the same maintenance may
-/// still claim the node.
+/// Schedules one more check if the maintenance is over and its node has no claim: a delayed notice of the maintenance may still
+/// claim the node.
 pub(super) async fn check_once_more(
     context: &Context,
     target: &Target<'_>,

@@ -141,8 +141,8 @@ impl<'a> Attempt<'a> {
         Window { start, end: window.end.min(at), instance_goes, detaching: Duration::ZERO, ..window }
     }
 
-    /// Returns the window with the hook's timeouts and the group's retention policy, never wider than before. Retries to read
-    /// the policy until pods may be forced.
+    /// Returns the window with the hook's timeouts and the group's retention policy, never wider than before. Repeats
+    /// failed reads of the policy until the first time at which a pod may be forced.
     pub(crate) async fn window_of_hook(&self) -> Window {
         let Some(action) = &self.action else { return self.window };
         action.timeouts().await;

@@ -1,5 +1,5 @@
-//! Condition `DisruptionTarget` on deleted pods: their Jobs do not count such a pod as failed. The eviction API sets the condition;
-//! before a deletion the client has to (kubernetes, `pkg/controller/tainteviction`).
+//! Sets the condition `DisruptionTarget` on pods, so that Jobs do not count a deleted pod as failed. The eviction API sets the
+//! condition itself; before a deletion the client has to set it (kubernetes, `pkg/controller/tainteviction`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

@@ -35,7 +35,7 @@ pub(super) async fn list(client: &Client, node: &str, window: Window) -> Result<
     until(window.end, async || pods.list_within(LIST_TIMEOUT).await, log).await
 }
 
-/// Lists the pods of a claimed node. Returns an empty list if another instance's node may have taken the name since, and has.
+/// Lists the pods of a claimed node. Returns an empty list if another instance's node has taken the name since the claim.
 pub(crate) async fn list_claimed(
     ClaimedNode { claim, client }: &ClaimedNode,
     claim_began: Instant,

@@ -94,7 +94,7 @@ impl<'a> Drain<'a> {
         let now = Instant::now();
         let claimed = history.claimed().unwrap_or_else(|| clock.at(claim_began));
         let returns = if claim.denied().is_some() { Returns::for_uncordoned(claimed) } else { Returns::since(claimed) };
-        // Time of the cordon. The scheduler knows by now the cordon of an earlier invocation or of somebody else.
+        // Time of the cordon. The scheduler has already observed a cordon by an earlier invocation or by another party.
         let cordoned = history.claimed().or(claim.cordoned).map_or(now, |cordoned| clock.instant(cordoned));
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {

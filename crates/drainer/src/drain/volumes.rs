@@ -1,6 +1,6 @@
 //! Wait for the volumes of an empty node to be detached.
 //!
-//! After the instance has gone, a volume is not detached in order. Kubernetes waits six minutes before it attaches the volume
+//! If the instance goes first, its volumes are not detached in order. Kubernetes waits six minutes before it attaches the volume
 //! to another node by force (kube-controller-manager, `maxWaitForUnmountDuration`). A new pod with the volume waits as long.
 
 use std::collections::{BTreeMap, BTreeSet};

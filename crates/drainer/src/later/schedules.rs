@@ -63,8 +63,8 @@ impl ScheduleName {
         Self::new(&notice.instance, &format!("{}.{end}{number}", purpose(notice)))
     }
 
-    /// Replaces characters other than letters, digits, `-`, `_` and `.`, which Scheduler refuses. A name that is too long keeps
-    /// its end, where AWS Health has the unique number of the maintenance.
+    /// Name of a schedule. Characters that Scheduler refuses become `-`. A long `purpose` is cut at its beginning, because the id
+    /// of an AWS Health event ends with the event's unique number.
     fn new(instance: &InstanceId, purpose: &str) -> Self {
         let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
         let purpose: Vec<char> = purpose.chars().map(legal).collect();
@@ -102,7 +102,7 @@ struct Place {
 }
 
 impl Scheduler {
-    /// Creates schedules in the group of the settings. They invoke the named function of this Region.
+    /// Client that creates schedules in the schedule group named by the settings. Each schedule invokes `function` in this Region.
     pub(crate) fn new(client: Client, schedules: Option<&Schedules>, function: FunctionName<'_>) -> Self {
         let place = schedules.map(|Schedules { group, role_arn, failures_arn }| Place {
             group: group.clone(),

@@ -28,7 +28,7 @@ pub(crate) async fn uncordon(
     let nodes = &Api::all(client.clone());
     until_settled(UNDO_ATTEMPTS, async || {
         let found = match over {
-            // Each launched instance causes such a notice, and most have no node in the cluster: reading all nodes costs too
+            // Each launched instance causes such a notice, and most instances have no node here: reading all nodes costs too
             // much.
             UncordonCause::Stop { .. } => by_likely_names(nodes, instance).await?,
             _ => find(nodes, instance).await?,

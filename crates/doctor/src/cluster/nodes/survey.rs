@@ -38,7 +38,7 @@ pub(super) struct HeldUp {
     /// First pod that the cause affects, as `namespace/name`.
     pub(super) first: String,
     pub(super) grace: Duration,
-    /// Do-not-disrupt annotation of the last pod that the cause affects.
+    /// Do-not-disrupt annotation of the most recently added pod with this cause.
     pub(super) do_not_disrupt: Option<String>,
 }
 
