@@ -29,7 +29,7 @@ const NAMESPACE: &str = "Spillway";
 /// Dimension of every metric. It separates the alarms of several stacks in an account.
 const STACK: &str = "Stack";
 
-/// Metrics that also count by further dimensions. CloudWatch charges for each combination of dimensions.
+/// Metrics that are also published with further dimensions. CloudWatch charges for each combination of dimensions.
 #[derive(Debug, Default)]
 pub struct Breakdown<'a> {
     pub dimensions: &'a [(&'static str, Value)],

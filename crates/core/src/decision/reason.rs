@@ -109,7 +109,7 @@ impl Reason {
 pub enum Exemption {
     DrainsItself,
     SwitchedOff,
-    /// The owner has no Auto Scaling group, so the hook is not Spillway's.
+    /// The instance's owner has no Auto Scaling group, so the hook is not Spillway's.
     NoGroup,
     NoInstance,
 }

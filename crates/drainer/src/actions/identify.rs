@@ -27,7 +27,7 @@ use crate::node;
 /// calls are only repeated, because a search costs more than a repeated call.
 const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Maximum time for EC2's answer about a running instance: the notice is not urgent, and an undo check calls EC2 again.
+/// Maximum time for EC2's answer about an instance that has started: the notice is not urgent, and an undo check calls EC2 again.
 const RUNNING_DESCRIBED_WITHIN: Duration = Duration::from_secs(30);
 
 /// Instance of a notice, by the source that identified it.

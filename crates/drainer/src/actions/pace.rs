@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum random delay of the next attempt, so that the drains of one maintenance do not retry at the same time.
 const SPREAD: Duration = Duration::from_mins(1);
 
-/// Postpones a drain before its claim, if as many other drains go on as are allowed. `None` if the node may be claimed.
+/// Postpones a drain before its claim, if the maximum number of other drains is already running. `None` if the node may be claimed.
 pub(super) async fn before_claim(
     context: &Context,
     target: &Target<'_>,

@@ -1,4 +1,4 @@
-//! Calls to the API server, each with a timeout, and their failures by remedy.
+//! Calls to the API server, each with a timeout, and their failures, classified by what the caller can do.
 
 pub mod list;
 pub(crate) mod watch;
@@ -45,7 +45,7 @@ impl ApiError {
         }
     }
 
-    /// Returns `true` if the API server refused a request for this resource, in the plural.
+    /// Returns `true` if the API server refused a request for this resource. `resource`: its plural name, such as `pods`.
     pub(crate) fn is_of_resource(&self, resource: &str) -> bool {
         matches!(self, Self::Refused(status) if status.details.as_ref().is_some_and(|details| details.kind == resource))
     }

@@ -1,4 +1,4 @@
-//! Node of an instance. Core's `node` decides.
+//! Requests about the node of an instance. The module `node` of the core crate decides.
 
 mod claim;
 mod cordon_again;
