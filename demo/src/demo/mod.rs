@@ -4,7 +4,7 @@
 //! * this file: the story;
 //! * `notice`: notices of AWS, and the event of a file;
 //! * `live`: changes in the cluster;
-//! * `receipt`: the receipt in words and as a picture.
+//! * `receipt`: the receipt in words and as a page.
 
 mod live;
 mod notice;

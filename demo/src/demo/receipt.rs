@@ -1,4 +1,4 @@
-//! The receipt: a line for each pod, and a picture.
+//! The receipt: a line for each pod, and a page for a browser.
 
 use std::path::PathBuf;
 
@@ -14,19 +14,19 @@ pub(super) fn last_in(log: &[String]) -> Option<Value> {
     lines.find(|line| line.get("receipt").is_some())
 }
 
-/// Prints a receipt, and draws it by `tools/spillway show`. Replaces the rule's picture of an earlier demo.
+/// Prints a receipt, and writes it as a page by `tools/spillway show`. Replaces the page of an earlier demo of the rule.
 pub(super) async fn show(receipt: &Value, rule: &str) -> Result<(), BedError> {
     let text = |field: &str| receipt[field].as_str().unwrap_or_default();
     println!("\n  The receipt: {}: {}", text("ending"), text("reason"));
     for line in pods(receipt) {
         println!("  {line}");
     }
-    let file = picture(rule)?;
+    let file = page_of(rule)?;
     println!("  As a page, for a browser:");
     tools::show("show", &["--output=html".as_ref(), "--to".as_ref(), file.as_os_str()], receipt).await.map(drop)
 }
 
-fn picture(rule: &str) -> Result<PathBuf, BedError> {
+fn page_of(rule: &str) -> Result<PathBuf, BedError> {
     let file = cached(&format!("demo/{rule}.html"));
     let folder = file.parent().expect("a file has a folder");
     std::fs::create_dir_all(folder).map_err(BedError::io(format!("make {}", folder.display())))?;
