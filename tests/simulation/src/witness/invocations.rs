@@ -129,7 +129,12 @@ impl Invocations {
                 let is_unknown = answers.is_none_or(|answers| answers.is_empty() || answers.contains_key("no-answer"));
                 is_unknown || past.given_s.is_some_and(|given| given < app.grace_s)
             }
-            "unconfirmed" => past.given_s.is_some() || !facts.clusters.reports(&past.instance),
+            // A pod without a grace period goes at once, so that a later invocation never observes its end.
+            "unconfirmed" => {
+                let began = facts.lambda.attempts()[by.0].began;
+                let left_before = past.gone.is_some_and(|gone| gone <= began);
+                past.given_s.is_some() || left_before || !facts.clusters.reports(&past.instance)
+            }
             _ => true,
         }
     }
