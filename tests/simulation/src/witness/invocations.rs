@@ -132,7 +132,7 @@ impl Invocations {
             // A pod without a grace period goes at once, so that a later invocation never observes its end.
             "unconfirmed" => {
                 let began = facts.lambda.attempts()[by.0].began;
-                let left_before = past.gone.is_some_and(|gone| gone <= began);
+                let left_before = past.gone.is_some_and(|gone| gone <= began + facts.skew());
                 past.given_s.is_some() || left_before || !facts.clusters.reports(&past.instance)
             }
             _ => true,
