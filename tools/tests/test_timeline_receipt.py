@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 import unittest
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from receipt_timeline.receipt import NotAReceipt, read
+from receipt_timeline.receipt import Earlier, Hook, NotAReceipt, Pod, Receipt, Step, read
 
 from . import receipts
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/receipt.schema.json").read_text())
+DEFINITIONS = {Receipt: "", Step: "Step", Pod: "PodRecord", Hook: "HookRecord", Earlier: "Earlier"}
+TYPES = {"str": "string", "datetime": "string", "int": "integer", "bool": "boolean", "dict": "object", "tuple": "array"}
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema that a `$ref` names, or the first alternative."""
+    schema = schema.get("anyOf", [schema])[0]
+    found: dict[str, Any] = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    return {**found.get("oneOf", [{}])[0], **found}
 
 
 class Refused(unittest.TestCase):
@@ -49,9 +61,19 @@ class Refused(unittest.TestCase):
 
 
 class Read(unittest.TestCase):
+    def test_every_field_is_one_of_the_schema(self) -> None:
+        for kind, definition in DEFINITIONS.items():
+            for one in (one for one in fields(kind) if one.name != "lines"):  # Counted by the reader.
+                found = SCHEMA["$defs"].get(definition, SCHEMA)
+                for name in one.metadata.get("key", one.name).split("."):
+                    self.assertIn(name, found["properties"], f"{kind.__name__}.{one.name}")
+                    found = resolved(found["properties"][name])
+                declared = one.type.replace(" | None", "").partition("[")[0]
+                types = found["type"] if isinstance(found.get("type"), list) else [found.get("type")]
+                self.assertIn(TYPES.get(declared, types[0]), types, f"{kind.__name__}.{one.name}")
+
     def test_every_fate_of_the_schema_is_known(self) -> None:
-        schema = json.loads((Path(__file__).parents[2] / "docs/receipt.schema.json").read_text())
-        fates = [fate["const"] for fate in schema["$defs"]["Fate"]["oneOf"]]
+        fates = [fate["const"] for fate in SCHEMA["$defs"]["Fate"]["oneOf"]]
         for fate in fates:
             (pod,) = read(receipts.receipt(pods=[receipts.pod("shop/web-0", fate)])).pods
             self.assertEqual(pod.fate.value, fate)
