@@ -1,4 +1,4 @@
-//! Budget of one rendering.
+//! Stops a rendering that does too much work or nests too deeply.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::bounds;
 
-/// Remaining work of one rendering in bytes, and the current depth of blocks and templates.
+/// Budget of one rendering: the remaining bytes, and the current nesting depth.
 #[derive(Debug)]
 pub(crate) struct Budget {
     work: Cell<usize>,
@@ -18,21 +18,21 @@ impl Budget {
         Self { work: Cell::new(bounds::WORK), depth: Cell::new(0) }
     }
 
-    /// Subtracts work in bytes from the budget, before the work is done. Fails if the budget has less left.
+    /// Subtracts a cost from the budget. Fails if the cost exceeds the remaining budget.
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), String> {
         let left = self.work.get().checked_sub(bytes);
         self.work.set(left.ok_or("this template takes too much work, and was stopped here")?);
         Ok(())
     }
 
-    /// Subtracts the approximate size of a value that is read or made, and returns the size.
+    /// Subtracts the approximate size of a value from the budget, and returns the size in bytes.
     pub(crate) fn charge_value(&self, value: &Value) -> Result<usize, String> {
-        let weight = bounds::weigh(value)?;
+        let weight = bounds::size_of_value(value)?;
         self.charge(weight)?;
         Ok(weight)
     }
 
-    /// Enters a block, a pipeline or a template. Fails above the maximum depth.
+    /// Adds one level for a block, pipeline or template. Fails above [`bounds::DEPTH`].
     pub(crate) fn deeper(&self) -> Result<(), String> {
         self.depth.set(self.depth.get() + 1);
         if self.depth.get() > bounds::DEPTH {
@@ -41,7 +41,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Leaves the block, pipeline or template that [`Budget::deeper`] entered.
+    /// Removes the level that [`Budget::deeper`] added.
     pub(crate) fn shallower(&self) {
         self.depth.set(self.depth.get() - 1);
     }

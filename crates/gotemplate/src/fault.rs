@@ -1,30 +1,30 @@
-//! Faults of a template with their place: a byte offset inside the crate, line and column in public.
+//! Errors in a template, with the position in the template's text.
 
-/// Error of a template that does not parse.
+/// Error from parsing a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct ParseError {
-    /// The line, counted from 1.
+    /// Line of the error in the template, counted from 1.
     pub line: usize,
-    /// The column, counted from 1, in characters.
+    /// Column of the error in characters, counted from 1.
     pub column: usize,
-    /// Description of the fault: lower case, no full stop.
+    /// Description of the error: lower case, no full stop.
     pub message: String,
 }
 
-/// Error of a rendering.
+/// Error from rendering a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct RenderError {
-    /// The line, counted from 1.
+    /// Line of the error in the template, counted from 1.
     pub line: usize,
-    /// The column, counted from 1, in characters.
+    /// Column of the error in characters, counted from 1.
     pub column: usize,
-    /// Description of the fault: lower case, no full stop.
+    /// Description of the error: lower case, no full stop.
     pub message: String,
 }
 
-/// An error at a byte offset of the template's text.
+/// Error at a byte offset in the template's text.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) at: usize,
@@ -36,7 +36,7 @@ impl Fault {
         Self { at, message: message.into() }
     }
 
-    /// Returns a function that turns a message into a fault at this offset.
+    /// Returns a function that turns a message into a fault at this byte offset.
     pub(crate) fn at(at: usize) -> impl FnOnce(String) -> Self {
         move |message| Self::new(at, message)
     }
@@ -52,7 +52,7 @@ impl Fault {
     }
 }
 
-/// Line and column of a byte offset, both counted from 1.
+/// Returns the line and column of a byte offset, both counted from 1.
 fn place(source: &str, at: usize) -> (usize, usize) {
     let before = source.get(..at).unwrap_or(source);
     let start_of_line = before.rfind('\n').map_or(0, |newline| newline + 1);

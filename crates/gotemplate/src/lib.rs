@@ -2,14 +2,13 @@
 //!
 //! ## Alternatives
 //!
-//! `gtmpl` has had no release since 2021, and lacks `break`, `html` and `js`. `gotmpl` 0.6 accepts a block without its
-//! `{{ end }}`, drops the text after a stray one, finds unknown functions only while it renders, without a place, and has
-//! no bounds. Neither has sprig's functions.
+//! `gtmpl` has had no release since 2021, and lacks `break`, `html` and `js`. `gotmpl` 0.6 accepts a block without
+//! `{{ end }}`, and does not limit memory or time. Neither crate has sprig's functions.
 //!
 //! ## Layout
 //!
-//! `syntax` parses the text to a tree, `run` renders the tree with the functions of `funcs` and Go's rules for values in `go`.
-//! `bounds` has the limits, `budget` counts the work.
+//! `syntax` parses a template to a tree, and `run` renders the tree. `funcs` has the functions, `go` has Go's rules for values.
+//! `bounds` has the limits, and `budget` enforces them for each rendering.
 
 mod bounds;
 mod budget;
@@ -24,7 +23,7 @@ use serde_json::Value;
 
 pub use fault::{ParseError, RenderError};
 
-/// Names of all functions.
+/// Returns the names of all functions that templates can call.
 pub fn functions() -> impl Iterator<Item = &'static str> {
     funcs::all().map(|function| function.name)
 }
@@ -37,13 +36,13 @@ pub struct Template {
 }
 
 impl Template {
-    /// Parses a template. Unknown functions, variables and templates are errors here.
+    /// Parses a template. Fails for syntax errors, and for unknown functions, variables and templates.
     pub fn parse(source: &str) -> Result<Self, ParseError> {
         let tree = syntax::parse(source).map_err(|fault| fault.in_parse(source))?;
         Ok(Self { source: source.to_owned(), tree })
     }
 
-    /// Renders the template. `.` and `$` are the data.
+    /// Renders the template with `data` as `.` and `$`.
     pub fn render(&self, data: &Value) -> Result<String, RenderError> {
         run::render(&self.tree, data).map_err(|fault| fault.in_render(&self.source))
     }

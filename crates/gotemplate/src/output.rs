@@ -1,21 +1,20 @@
-//! Output of a rendering.
+//! Builds text with a limit on its size.
 
 use crate::bounds;
 
-/// Output text. Appending fails as soon as the text would exceed the maximum size of a value.
+/// Text under construction. Appending fails if the text would exceed [`bounds::SIZE`].
 #[derive(Debug, Default)]
 pub(crate) struct Output(String);
 
 impl Output {
     pub(crate) fn push(&mut self, text: &str) -> Result<(), String> {
-        bounds::room(self.0.len().saturating_add(text.len()))?;
+        bounds::check_size(self.0.len().saturating_add(text.len()))?;
         self.0.push_str(text);
         Ok(())
     }
 
-    /// Appends a character `count` times.
     pub(crate) fn push_times(&mut self, character: char, count: usize) -> Result<(), String> {
-        bounds::room(self.0.len().saturating_add(count.saturating_mul(character.len_utf8())))?;
+        bounds::check_size(self.0.len().saturating_add(count.saturating_mul(character.len_utf8())))?;
         self.0.extend(std::iter::repeat_n(character, count));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Arguments of a function, converted to the types that it takes.
+//! Converts the arguments of a template function to Rust types.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,12 +8,10 @@ use serde_json::{Map, Value};
 use crate::budget::Budget;
 use crate::go;
 
-/// Map for an argument that is null. In Go, a nil map is an empty map.
+/// Empty map for a null argument, because Go reads a nil map as an empty map.
 static NO_ENTRIES: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
-/// Arguments of a function, and the budget for its work.
-///
-/// Indices start at 0 in code, and at 1 in error messages. The caller has checked the number of arguments.
+/// Arguments of one function call, and the budget of the rendering.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arguments<'a> {
     values: &'a [Cow<'a, Value>],
@@ -25,7 +23,7 @@ impl<'a> Arguments<'a> {
         Self { values, budget }
     }
 
-    /// Subtracts work from the budget, in addition to the size of arguments and result.
+    /// Subtracts a cost in bytes from the rendering's budget.
     pub(super) fn charge(&self, bytes: usize) -> Result<(), String> {
         self.budget.charge(bytes)
     }
@@ -46,7 +44,7 @@ impl<'a> Arguments<'a> {
         value.as_i64().ok_or_else(|| wrong(index, value, "a whole number"))
     }
 
-    /// Returns a whole number. Fails for a negative number.
+    /// Returns an argument as a whole number. Fails for a negative number.
     pub(super) fn count(&self, index: usize) -> Result<usize, String> {
         let count = self.integer(index)?;
         usize::try_from(count).map_err(|_| format!("argument {} is {count}, less than 0", index + 1))
@@ -79,12 +77,12 @@ impl<'a> Arguments<'a> {
         self.values.get(index).map_or(&Value::Null, AsRef::as_ref)
     }
 
-    /// Returns `true` if the argument is borrowed from the data, and not made by the template.
-    pub(super) fn is_given(&self, index: usize) -> bool {
+    /// Returns `true` for a literal or a part of the data, and `false` for a computed value.
+    pub(super) fn is_borrowed(&self, index: usize) -> bool {
         matches!(self.values.get(index), Some(Cow::Borrowed(_)))
     }
 
-    /// Returns the arguments from `index` on.
+    /// Returns the arguments from `index` to the last.
     pub(super) fn from(&self, index: usize) -> impl Iterator<Item = &'a Value> + use<'a> {
         self.values.iter().skip(index).map(AsRef::as_ref)
     }

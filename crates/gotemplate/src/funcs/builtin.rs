@@ -1,4 +1,4 @@
-//! Functions of Go's text/template, except comparison and escaping.
+//! Go's built-in template functions, except comparisons and escaping.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ fn not(arguments: &Arguments<'_>) -> Value {
     Value::from(!go::is_true(arguments.value(0)))
 }
 
-/// Returns the number of items or entries, or the number of bytes of a string.
+/// Returns the number of items in a list, entries in a map, or bytes in a string.
 fn len(arguments: &Arguments<'_>) -> Result<Value, String> {
     match arguments.value(0) {
         Value::String(text) => Ok(Value::from(text.len())),
@@ -31,24 +31,24 @@ fn len(arguments: &Arguments<'_>) -> Result<Value, String> {
     }
 }
 
-/// `index .NodeLabels "a" "b"`: the value of key `b` in the value of key `a`.
+/// Returns `.Map.a.b` for `index .Map "a" "b"`.
 fn index(arguments: &Arguments<'_>) -> Result<Value, String> {
     let mut value = arguments.value(0).clone();
     if value.is_null() {
         return Err("cannot index nothing".to_owned());
     }
     for key in arguments.from(1) {
-        value = at(value, key, arguments.is_given(0))?;
+        value = at(value, key, arguments.is_borrowed(0))?;
     }
     Ok(value)
 }
 
-fn at(value: Value, key: &Value, is_given: bool) -> Result<Value, String> {
+fn at(value: Value, key: &Value, is_borrowed: bool) -> Result<Value, String> {
     match (value, key) {
         (Value::Object(mut entries), Value::String(key)) => {
             // In the data, a map of strings is a map[string]string in Go: a missing key is an empty string. Maps that a template
             // makes are map[string]any: a missing key is null.
-            let only_strings = is_given && entries.values().all(Value::is_string);
+            let only_strings = is_borrowed && entries.values().all(Value::is_string);
             let missing = if only_strings { Value::from("") } else { Value::Null };
             Ok(entries.remove(key).unwrap_or(missing))
         }
@@ -68,7 +68,7 @@ fn position(key: &Value, length: usize) -> Result<usize, String> {
     position.ok_or_else(|| format!("there is no item {index} among {length}"))
 }
 
-/// Slice of a list (sprig) or a string (Go).
+/// Returns a slice of a list, as in sprig, or of a string, as in Go.
 fn slice(arguments: &Arguments<'_>) -> Result<Value, String> {
     let value = arguments.value(0);
     let length = match value {

@@ -1,4 +1,4 @@
-//! Comparisons `eq`, `ne`, `lt`, `le`, `gt`, `ge`. Both values must be of one kind, as in Go.
+//! Template functions that compare values of the same kind, as in Go.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub(super) static FUNCTIONS: [Function; 6] = [
     exactly("ge", 2, |arguments| ordered(arguments, Ordering::is_ge)),
 ];
 
-/// Returns `true` if the first argument equals any other argument.
+/// Returns `true` if the first argument equals at least one other argument.
 fn eq(arguments: &Arguments<'_>) -> Result<Value, String> {
     let first = arguments.value(0);
     for other in arguments.from(1) {

@@ -1,4 +1,4 @@
-//! Conversions between kinds of values. Text that is no number becomes 0, as in sprig.
+//! Template functions that convert a value to a string, JSON or a number.
 
 use std::borrow::Cow;
 
@@ -25,19 +25,19 @@ pub(super) static FUNCTIONS: [Function; 12] = [
     exactly("atoi", 1, |arguments| Ok(Value::from(arguments.text(0)?.parse::<i64>().unwrap_or(0)))),
 ];
 
-/// Error message for a number outside of 64 bits.
+/// Error message for a number that does not fit in 64 bits.
 pub(super) const BEYOND: &str = "this makes a number beyond 64 bits";
 
 fn to_json(arguments: &Arguments<'_>, layout: Layout, escape: Escape) -> Result<Value, String> {
     Ok(Value::from(json::text(arguments.value(0), layout, escape)?))
 }
 
-/// Parses JSON. Invalid JSON becomes null. Each number becomes a fraction, as in Go.
+/// Parses JSON, and returns null if the JSON is invalid. As in Go, each number becomes an `f64`.
 fn from_json(arguments: &Arguments<'_>) -> Result<Value, String> {
     let text = arguments.text(0)?;
     // Estimate of the number of values: each value but the first follows one of these characters.
     let values = text.bytes().filter(|byte| b",:[{".contains(byte)).count();
-    bounds::room(values.saturating_mul(bounds::VALUE).saturating_add(text.len()))?;
+    bounds::check_size(values.saturating_mul(bounds::VALUE).saturating_add(text.len()))?;
     Ok(with_fractions(serde_json::from_str(text).unwrap_or(Value::Null)))
 }
 
@@ -52,7 +52,7 @@ fn with_fractions(value: Value) -> Value {
     }
 }
 
-/// Converts a value to a whole number. A number beyond 64 bits is an error; Go wraps around.
+/// Converts a value to a whole number. Fails if the number does not fit in 64 bits.
 pub(super) fn integer(value: &Value) -> Result<i64, String> {
     match value {
         Value::Bool(truth) => Ok(i64::from(*truth)),
@@ -84,7 +84,7 @@ fn whole_part(fraction: f64) -> Result<i64, String> {
     Err(BEYOND.to_owned())
 }
 
-/// Parses `12`, `-0x1f`, `0b1`, `1_000` or `12.00`.
+/// Parses a whole number such as `12`, `-0x1f`, `0b1`, `1_000` or `12.00`.
 fn integer_in(text: &str) -> Option<i64> {
     let whole = text.split_once('.').filter(|(_, zeros)| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0'));
     let text = whole.map_or(text, |(whole, _)| whole);
@@ -105,7 +105,7 @@ fn integer_in(text: &str) -> Option<i64> {
     i64::try_from(sign * number).ok()
 }
 
-/// Removes the underscores of a number. `None` if one of them is not between two digits.
+/// Removes the underscores from a number. Returns `None` if an underscore is not between two digits.
 fn without_underscores(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('_') {
         return Some(text.into());

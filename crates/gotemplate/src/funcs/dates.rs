@@ -1,4 +1,4 @@
-//! Functions for times with Go's layouts: `{{ .StartTime | date "15:04 MST" }}`. The local zone is UTC.
+//! Template functions for times, such as `{{ .StartTime | date "15:04" }}`.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -41,7 +41,7 @@ fn written(arguments: &Arguments<'_>, zone: &TimeZone) -> Result<Value, String> 
     Ok(Value::from(layout::format(&at(arguments, 1)?.with_time_zone(zone.clone()), layout)?))
 }
 
-/// Adds a duration to a time: `dateModify "-1h30m"`.
+/// Adds a duration, such as `-1h30m`, to a time.
 fn moved(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (by, time) = (arguments.text(0)?, at(arguments, 1)?);
     let duration = duration::parse(by).ok_or_else(|| format!("{} is no duration", go::shown(by)))?;
@@ -54,7 +54,7 @@ fn ago(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(duration::print(passed.as_secs())))
 }
 
-/// Formats a number of seconds as Go formats a duration.
+/// Formats a number of seconds as a Go duration, such as `1h2m3s`.
 fn seconds(arguments: &Arguments<'_>) -> Value {
     let seconds = match arguments.value(0) {
         Value::String(text) => text.parse().unwrap_or(0),

@@ -1,4 +1,4 @@
-//! Functions that replace empty values.
+//! Template functions that test or replace empty values.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub(super) static FUNCTIONS: [Function; 7] = [
     exactly("fail", 1, |arguments| Err(arguments.text(0)?.to_owned())),
 ];
 
-/// Returns the second argument, or the first if the second is empty.
+/// Returns the second argument, or the first argument if the second is empty.
 fn default(arguments: &Arguments<'_>) -> Value {
     let given = arguments.value(1);
     if go::is_true(given) { given.clone() } else { arguments.value(0).clone() }

@@ -1,4 +1,4 @@
-//! Functions for maps. Keys and values are sorted by key. In Go, their order is random.
+//! Template functions for maps. `keys` and `values` return lists sorted by key.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ fn kept(map: &Map<String, Value>, keeps: impl Fn(&str) -> bool) -> Value {
     kept.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>().into()
 }
 
-/// Returns the value of `b` in the value of `a` for `dig "a" "b" "default" .map`, or the default if a key is missing.
+/// Returns `.map.a.b` for `dig "a" "b" "default" .map`, or the default if a key is missing.
 fn dig(arguments: &Arguments<'_>) -> Result<Value, String> {
     let last = arguments.len() - 1;
     arguments.map(last)?;

@@ -1,4 +1,4 @@
-//! Escaping for HTML, JavaScript, URLs, base64 and quotes.
+//! Template functions that escape, quote or encode text.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -73,7 +73,7 @@ fn url_query(out: &mut Output, character: char) -> Result<(), String> {
     }
 }
 
-/// Quotes each argument, and joins them with spaces. Null is left out.
+/// Quotes each argument except null, and joins the quoted arguments with spaces.
 fn joined(arguments: &Arguments<'_>, quote: fn(&Value) -> String) -> Result<Value, String> {
     let mut out = Output::default();
     for value in arguments.from(0).filter(|value| !value.is_null()) {
@@ -85,7 +85,7 @@ fn joined(arguments: &Arguments<'_>, quote: fn(&Value) -> String) -> Result<Valu
     Ok(Value::from(out.into_text()))
 }
 
-/// Decodes base64. Invalid base64 is an error; sprig returns the error as text. Bytes that are no UTF-8 are replaced.
+/// Decodes base64 to text. Replaces bytes that are not UTF-8.
 fn base64_decode(arguments: &Arguments<'_>) -> Result<Value, String> {
     let bytes = STANDARD.decode(arguments.text(0)?).map_err(|_| "this is not base64".to_owned())?;
     Ok(Value::from(String::from_utf8_lossy(&bytes)))

@@ -1,4 +1,4 @@
-//! Flags, width and precision of a `printf` directive, between `%` and the verb.
+//! Flags, width and precision of a `printf` directive, such as `-8.2` in `%-8.2f`.
 
 use crate::output::Output;
 
@@ -10,8 +10,8 @@ pub(super) struct Flags {
     pub(super) sharp: bool,
     pub(super) space: bool,
     pub(super) zero: bool,
-    /// Flag `#` of the verb `v`: the value is written in Go syntax.
-    pub(super) spelled: bool,
+    /// Flag `#` in `%#v`, which writes the value in Go syntax.
+    pub(super) go_syntax: bool,
     pub(super) width: Option<usize>,
     pub(super) precision: Option<usize>,
 }
@@ -27,16 +27,16 @@ impl Flags {
         }
     }
 
-    /// Sets the width. A negative width aligns to the left.
+    /// Sets the width. A negative width aligns the text to the left.
     pub(super) fn set_width(&mut self, width: i64) {
         self.left |= width < 0;
         self.width = usize::try_from(width.unsigned_abs()).ok();
     }
 
-    /// Changes the meaning of flags for the verb `v`: `+` is no sign, and `#` means Go syntax instead of a prefix.
+    /// Adapts the flags to the verb `v`: removes `+`, and replaces `#` with `go_syntax`.
     pub(super) fn for_verb(mut self, verb: char) -> Self {
         if verb == 'v' {
-            self.spelled = std::mem::take(&mut self.sharp);
+            self.go_syntax = std::mem::take(&mut self.sharp);
             self.plus = false;
         }
         self
@@ -46,7 +46,7 @@ impl Flags {
         Self { zero: false, ..self.clone() }
     }
 
-    /// Returns `true` if zeros pad the value on the left. A value that is aligned to the left is padded with spaces.
+    /// Returns `true` if the value is padded with zeros on the left.
     pub(super) fn pads_with_zeros(&self) -> bool {
         self.zero && !self.left
     }
@@ -60,13 +60,13 @@ impl Flags {
         }
     }
 
-    /// Cuts the text to the precision, in characters.
+    /// Truncates the text to `precision` characters.
     pub(super) fn cut<'a>(&self, text: &'a str) -> &'a str {
         let end = self.precision.and_then(|characters| text.char_indices().nth(characters));
         end.map_or(text, |(end, _)| &text[..end])
     }
 
-    /// Appends the text, padded to the width in characters.
+    /// Appends the text to `out`, padded to `width` characters.
     pub(super) fn pad(&self, out: &mut Output, text: &str) -> Result<(), String> {
         let missing = self.width.unwrap_or(0).saturating_sub(text.chars().count());
         let padding = if self.pads_with_zeros() { '0' } else { ' ' };

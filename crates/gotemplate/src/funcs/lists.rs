@@ -1,4 +1,4 @@
-//! Functions for lists.
+//! Template functions for lists.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub(super) static FUNCTIONS: [Function; 20] = [
     exactly("push", 2, append),
 ];
 
-/// Items as text, without null. A value that is no list counts as one item.
+/// Converts the items of a list, or a single value, to strings. Skips null.
 fn strings(value: &Value) -> Vec<String> {
     match value {
         Value::Null => Vec::new(),
@@ -44,7 +44,7 @@ fn strings(value: &Value) -> Vec<String> {
 fn join(arguments: &Arguments<'_>) -> Result<Value, String> {
     let separator = arguments.text(0)?;
     let strings = strings(arguments.value(1));
-    bounds::room(separator.len().saturating_mul(strings.len()))?;
+    bounds::check_size(separator.len().saturating_mul(strings.len()))?;
     Ok(Value::from(strings.join(separator)))
 }
 
@@ -53,10 +53,10 @@ fn split_list(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(split(separator, text, 0)?.into_iter().map(Value::from).collect())
 }
 
-/// Splits a text, by an empty separator into characters. Fails if the parts, with `beside` bytes each, are too large.
-pub(super) fn split<'a>(separator: &str, text: &'a str, beside: usize) -> Result<Vec<&'a str>, String> {
+/// Splits a text. Fails if the parts, with `extra` extra bytes for each part, exceed the maximum size of a value.
+pub(super) fn split<'a>(separator: &str, text: &'a str, extra: usize) -> Result<Vec<&'a str>, String> {
     let count = if separator.is_empty() { text.chars().count() } else { text.matches(separator).count() + 1 };
-    bounds::room(count.saturating_mul(bounds::VALUE + beside).saturating_add(text.len()))?;
+    bounds::check_size(count.saturating_mul(bounds::VALUE + extra).saturating_add(text.len()))?;
     if separator.is_empty() {
         return Ok(text.split_inclusive(|_| true).collect());
     }
@@ -80,7 +80,7 @@ fn uniq(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(items.filter(|item| kept.insert(identity(item))).cloned().collect())
 }
 
-/// Key of a value in a set: the value's JSON, which is equal only for equal values.
+/// Returns the JSON of a value, to find equal values in a set.
 fn identity(value: &Value) -> String {
     value.to_string()
 }
@@ -121,9 +121,9 @@ fn concat(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(all))
 }
 
-/// Returns the whole numbers from 0 up or down to the argument, without the argument.
+/// Returns the whole numbers from 0 up or down to the argument, without the argument itself.
 fn until(arguments: &Arguments<'_>) -> Result<Value, String> {
     let end = arguments.integer(0)?;
-    bounds::room(usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX).saturating_mul(bounds::VALUE))?;
+    bounds::check_size(usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX).saturating_mul(bounds::VALUE))?;
     Ok(if end < 0 { (end + 1..=0).rev().map(Value::from).collect() } else { (0..end).map(Value::from).collect() })
 }

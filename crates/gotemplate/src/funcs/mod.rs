@@ -1,4 +1,4 @@
-//! Functions of Go's templates and the common ones of sprig. All are pure except `now` and `ago`.
+//! Functions that templates can call: Go's built-in functions, and common functions of sprig.
 
 mod arguments;
 mod builtin;
@@ -20,7 +20,6 @@ mod verb;
 pub(crate) use arguments::Arguments;
 use serde_json::Value;
 
-/// A function by its name in templates.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: &'static str,
@@ -29,10 +28,9 @@ pub(crate) struct Function {
     pub(crate) body: Body,
 }
 
-/// Implementation of a function. The caller puts the function's name before an error message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
-    /// Evaluates its arguments one by one, and may skip the rest.
+    /// Function `and`, which skips the arguments after the first empty one.
     And,
     Or,
     Plain(fn(&Arguments<'_>) -> Result<Value, String>),
@@ -52,12 +50,12 @@ impl Function {
     }
 }
 
-/// A function with a fixed number of arguments.
+/// Defines a function that takes exactly `count` arguments.
 const fn exactly(name: &'static str, count: usize, make: fn(&Arguments<'_>) -> Result<Value, String>) -> Function {
     Function { name, least: count, most: Some(count), body: Body::Plain(make) }
 }
 
-/// A function with a minimum number of arguments.
+/// Defines a function that takes at least `count` arguments.
 const fn at_least(name: &'static str, count: usize, make: fn(&Arguments<'_>) -> Result<Value, String>) -> Function {
     Function { name, least: count, most: None, body: Body::Plain(make) }
 }
@@ -67,7 +65,7 @@ static AND_OR: [Function; 2] = [
     Function { name: "or", least: 1, most: None, body: Body::Or },
 ];
 
-/// Refused functions of sprig, with the reason.
+/// Sprig functions that are not available to templates, with the reason.
 const REFUSED: [(&str, &str); 3] = [
     ("env", "it would put the environment of the process, and its secrets, into messages"),
     ("expandenv", "it would put the environment of the process, and its secrets, into messages"),

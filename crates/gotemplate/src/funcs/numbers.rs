@@ -1,4 +1,4 @@
-//! Arithmetic over whole numbers. A value that is no number counts as 0. An overflow is an error; Go wraps around.
+//! Template functions for arithmetic. As in sprig, a value that is not a number counts as 0.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ fn whole(number: Option<i64>) -> Result<Value, String> {
     number.map(Value::from).ok_or_else(|| BEYOND.to_owned())
 }
 
-/// Rounds to a number of decimals. The third argument is the smallest fraction that is rounded up, one half by default.
+/// Rounds to a number of decimals. The optional third argument replaces 0.5 as the smallest fraction to round up.
 fn round(arguments: &Arguments<'_>) -> Result<Value, String> {
     let value = float(arguments.value(0));
     let places = i32::try_from(arguments.integer(1)?).unwrap_or(i32::MAX);

@@ -1,19 +1,19 @@
-//! Go's `fmt.Sprintf`: directives of the format and their arguments.
+//! Implements Go's `fmt.Sprintf` for the template function `printf`.
 
 use serde_json::Value;
 
 use super::arguments::Arguments;
 use super::flags::Flags;
-use super::verb::{self, complaint, described};
+use super::verb::{self, described, error_text};
 use crate::bounds;
 use crate::output::Output;
 
-/// Go's limit of a width or a precision.
+/// Maximum width or precision of a directive, as in Go.
 const LARGEST: u64 = 1_000_000;
-/// Cost in bytes of one directive. Computing the digits of a fraction may take long, even if the result is short.
+/// Cost of formatting one directive such as `%d`, in bytes of the budget.
 const DIRECTIVE: usize = 8 * bounds::STEP;
 
-/// Formats the arguments. Faults are printed in place, as Go does: `%!d(string=web-0)`.
+/// Formats the arguments. As in Go, a wrong argument becomes text such as `%!d(string=web-0)`.
 pub(super) fn format(arguments: &Arguments<'_>) -> Result<String, String> {
     let values: Vec<&Value> = arguments.from(1).collect();
     let mut directives = Directives {
@@ -46,9 +46,9 @@ struct Directives<'a> {
     rest: &'a str,
     budget: &'a Arguments<'a>,
     arguments: &'a [&'a Value],
-    /// Index of the next directive's argument.
+    /// Index of the next argument to format.
     next: usize,
-    /// A directive has named its argument by index. As in Go, unused arguments are then not reported.
+    /// The format contains an argument index such as `[2]`, so unused arguments are not reported.
     reordered: bool,
     /// The current directive has an invalid or misplaced argument index.
     bad_index: bool,
@@ -56,7 +56,7 @@ struct Directives<'a> {
 }
 
 impl<'a> Directives<'a> {
-    /// Reads a directive after `%`: flags, width, precision and verb, each with an optional argument index.
+    /// Reads one directive after its `%`, and appends the formatted argument to `out`.
     fn directive(&mut self) -> Result<(), String> {
         self.budget.charge(DIRECTIVE)?;
         self.bad_index = false;
@@ -68,7 +68,7 @@ impl<'a> Directives<'a> {
         if verb == '%' {
             self.out.push("%")
         } else if self.bad_index {
-            self.out.push(&complaint(verb, "BADINDEX"))
+            self.out.push(&error_text(verb, "BADINDEX"))
         } else if let Some(value) = self.take() {
             // The type of a list or map depends on all of its items.
             self.budget.charge(match value {
@@ -78,7 +78,7 @@ impl<'a> Directives<'a> {
             })?;
             verb::write(&mut self.out, value, verb, &flags.for_verb(verb))
         } else {
-            self.out.push(&complaint(verb, "MISSING"))
+            self.out.push(&error_text(verb, "MISSING"))
         }
     }
 
@@ -125,7 +125,7 @@ impl<'a> Directives<'a> {
         value
     }
 
-    /// Reads an index such as `[2]`, which makes the second argument the next one. Returns `true` if there was an index.
+    /// Reads an argument index such as `[2]`, if present. Returns `true` if an index was read.
     fn index(&mut self) -> Result<bool, String> {
         if !self.rest.starts_with('[') {
             return Ok(false);
@@ -146,7 +146,7 @@ impl<'a> Directives<'a> {
         Ok(true)
     }
 
-    /// Reads a `*`, which takes the number from the next argument. Returns `true` if there was one.
+    /// Reads a `*`, if present. Returns `true` if a `*` was read.
     fn star(&mut self) -> bool {
         let rest = self.rest.strip_prefix('*');
         self.rest = rest.unwrap_or(self.rest);

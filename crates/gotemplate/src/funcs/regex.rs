@@ -1,6 +1,4 @@
-//! Regular expressions. Like Go's, the engine takes time linear in the text. It has no Unicode classes.
-//!
-//! Each match searches the rest of the text. The search costs the size of the expression times the size of the rest.
+//! Template functions for regular expressions.
 
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -27,13 +25,13 @@ pub(super) static FUNCTIONS: [Function; 4] = [
 /// Meaning of `$1` in a replacement text.
 #[derive(Clone, Copy)]
 enum Replacement {
-    /// The first group.
+    /// `$1` is the text of the first group.
     WithGroups,
-    /// The characters `$1`.
+    /// `$1` stays unchanged.
     Literal,
 }
 
-/// An expression and the text that it searches.
+/// A compiled regular expression and the text to search.
 struct Search<'a> {
     arguments: &'a Arguments<'a>,
     expression: Regex,
@@ -52,26 +50,28 @@ impl<'a> Search<'a> {
         Ok(Self { arguments, expression, size, text })
     }
 
-    /// Prepares the search for the first match, and subtracts its cost from the budget.
+    /// Prepares a search, and subtracts from the budget the cost of finding the first match.
     fn first(arguments: &'a Arguments<'_>) -> Result<Self, String> {
         let search = Self::of(arguments)?;
         search.charge(0)?;
         Ok(search)
     }
 
-    /// Subtracts the cost of a search from `start` to the end of the text. Each position may record the places of all groups.
+    /// Subtracts from the budget the cost of searching `text[start..]`.
     fn charge(&self, start: usize) -> Result<(), String> {
         let steps = self.size.saturating_mul(self.text.len() - start + 1);
-        self.arguments.charge(bounds::STEP + steps.saturating_mul(self.expression.captures_len()) / bounds::SEARCHED)
+        self.arguments
+            .charge(bounds::STEP + steps.saturating_mul(self.expression.captures_len()) / bounds::STEPS_PER_BYTE)
     }
 }
 
-/// Compiles the expression. Also returns the smallest size limit that accepts it, because the engine does not report the size.
+/// Compiles the first argument as a regular expression. Also returns the approximate compiled size in bytes.
 fn compiled(arguments: &Arguments<'_>) -> Result<(Regex, usize), String> {
     let text = arguments.text(0)?;
     if text.len() > bounds::EXPRESSION {
         return Err(format!("there are more than the {} bytes of a regular expression", bounds::EXPRESSION));
     }
+    // `regex_lite` does not report the size: the limit is doubled until the expression compiles.
     let mut size = 256;
     loop {
         arguments.charge(bounds::STEP * text.len() + size)?;
@@ -101,7 +101,7 @@ fn replaced(arguments: &Arguments<'_>, replacement: Replacement) -> Result<Value
             Replacement::Literal => out.push(with)?,
             Replacement::WithGroups => {
                 // A group is at most as long as the match.
-                bounds::room(with.len().saturating_add(with.matches('$').count().saturating_mul(found.len())))?;
+                bounds::check_size(with.len().saturating_add(with.matches('$').count().saturating_mul(found.len())))?;
                 let mut expanded = String::new();
                 groups.expand(with, &mut expanded);
                 out.push(&expanded)?;

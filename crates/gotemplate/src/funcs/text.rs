@@ -1,4 +1,4 @@
-//! Strings as a whole: case, contents, repetition, indentation.
+//! Template functions that change, combine or test strings.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(super) static FUNCTIONS: [Function; 13] = [
     exactly("plural", 3, plural),
 ];
 
-/// Returns the upper case of a character. As in Go, a character stays if its upper case has several characters, such as `ß`.
+/// Converts a character to upper case. As in Go, `ß` stays unchanged.
 fn upper(character: char) -> char {
     only(character.to_uppercase()).unwrap_or(character)
 }
@@ -36,7 +36,7 @@ fn only(mut characters: impl Iterator<Item = char>) -> Option<char> {
     characters.next().filter(|_| characters.next().is_none())
 }
 
-/// Puts the first letter of each word in upper case. As in Go, `world's` has two words and becomes `World'S`.
+/// Converts the first letter of each word to upper case. As in Go, `world's` becomes `World'S`.
 fn title(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(first_letters(arguments.text(0)?, parts_words, upper)))
 }
@@ -61,14 +61,14 @@ fn parts_words(character: char) -> bool {
 
 fn repeat(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (count, text) = (arguments.count(0)?, arguments.text(1)?);
-    bounds::room(count.saturating_mul(text.len()))?;
+    bounds::check_size(count.saturating_mul(text.len()))?;
     Ok(Value::from(text.repeat(count)))
 }
 
 fn replace(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (old, new) = (arguments.text(0)?, arguments.text(1)?);
     let text = arguments.text(2)?;
-    bounds::room(text.len().saturating_add(text.matches(old).count().saturating_mul(new.len())))?;
+    bounds::check_size(text.len().saturating_add(text.matches(old).count().saturating_mul(new.len())))?;
     Ok(Value::from(text.replace(old, new)))
 }
 
@@ -84,7 +84,7 @@ fn cat(arguments: &Arguments<'_>) -> Value {
 
 fn indented(arguments: &Arguments<'_>) -> Result<String, String> {
     let (spaces, text) = (arguments.count(0)?, arguments.text(1)?);
-    bounds::room(spaces.saturating_mul(text.matches('\n').count() + 1).saturating_add(text.len()))?;
+    bounds::check_size(spaces.saturating_mul(text.matches('\n').count() + 1).saturating_add(text.len()))?;
     let pad = " ".repeat(spaces);
     Ok(format!("{pad}{}", text.replace('\n', &format!("\n{pad}"))))
 }

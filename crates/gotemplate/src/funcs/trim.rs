@@ -1,4 +1,4 @@
-//! Functions that return parts of a string.
+//! Template functions that return parts of a string.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) static FUNCTIONS: [Function; 10] = [
     exactly("base", 1, |arguments| Ok(Value::from(base(arguments.text(0)?)))),
 ];
 
-/// Removes, from both ends of the second argument, every character that the first contains.
+/// Removes the characters of the first argument from both ends of the second argument.
 fn trim_all(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (cut, text) = (arguments.text(0)?, arguments.text(1)?);
     let cut: BTreeSet<char> = cut.chars().collect();
@@ -32,7 +32,7 @@ fn cut(arguments: &Arguments<'_>, cut: for<'a> fn(&'a str, &str) -> Option<&'a s
     Ok(Value::from(cut(text, part).unwrap_or(text)))
 }
 
-/// Returns the first bytes, or the last bytes for a negative number. A character that would be cut is left out.
+/// Returns the first bytes of a text, or the last bytes if the number of bytes is negative.
 fn trunc(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (count, text) = (arguments.integer(0)?, arguments.text(1)?);
     let length = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(text.len());
@@ -40,7 +40,7 @@ fn trunc(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(kept))
 }
 
-/// Shortens a text to a number of bytes, the last three of which are `...`.
+/// Truncates a text to a maximum number of bytes, including `...` at the end.
 fn abbrev(arguments: &Arguments<'_>) -> Result<Value, String> {
     let (width, text) = (arguments.integer(0)?, arguments.text(1)?);
     let width = usize::try_from(width).unwrap_or(0);
@@ -62,7 +62,7 @@ fn substr(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(between(text, start, end)))
 }
 
-/// Returns the bytes from `start` to `end`. A character that would be cut is left out.
+/// Returns the characters that are completely between the bytes `start` and `end`.
 pub(super) fn between(text: &str, start: usize, end: usize) -> &str {
     text.get(text.ceil_char_boundary(start)..text.floor_char_boundary(end)).unwrap_or_default()
 }
@@ -71,7 +71,7 @@ fn nospace(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(arguments.text(0)?.split_whitespace().collect::<String>()))
 }
 
-/// Returns the text behind the last slash: the instance in `aws:///eu-central-1a/i-0a1b`.
+/// Returns the last part of a path, such as `i-0a1b` of `aws:///eu-central-1a/i-0a1b`.
 fn base(path: &str) -> &str {
     match path.trim_end_matches('/') {
         "" if path.is_empty() => ".",

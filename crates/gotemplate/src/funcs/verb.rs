@@ -1,4 +1,4 @@
-//! Formats a value by one of Go's verbs: `%s`, `%q`, `%d`, `%5.2f`, …
+//! Formats a value by a verb of `printf`, such as `d` in `%5d`.
 
 use serde_json::{Number, Value};
 
@@ -6,12 +6,12 @@ use super::flags::Flags;
 use crate::go::{self, display, float, quote};
 use crate::output::Output;
 
-/// Returns Go's text for a value that a verb cannot format.
-pub(super) fn complaint(verb: char, what: &str) -> String {
+/// Returns Go's error text for a directive, such as `%!d(MISSING)`.
+pub(super) fn error_text(verb: char, what: &str) -> String {
     format!("%!{verb}({what})")
 }
 
-/// Text of an argument in a `%!` message: its type and its value.
+/// Returns the type and value of an argument, such as `string=web-0`, for an error text.
 pub(super) fn described(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -19,7 +19,7 @@ pub(super) fn described(value: &Value) -> String {
     }
 }
 
-/// Appends the value. The verb applies to each item of a list, and to each key and value of a map.
+/// Appends the formatted value. Applies the verb to each item of a list, and each key and value of a map.
 pub(super) fn write(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Result<(), String> {
     match value {
         Value::Null if matches!(verb, 'v' | 'T') => flags.pad(out, "<nil>"),
@@ -53,7 +53,7 @@ pub(super) fn write(out: &mut Output, value: &Value, verb: char, flags: &Flags) 
     }
 }
 
-/// Writes an item of a list, or a value of a map. With every verb, null is written as `<nil>`.
+/// Writes an item of a list or a value of a map. Null becomes `<nil>`.
 fn write_inside(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Result<(), String> {
     match value {
         Value::Null => out.push("<nil>"),
@@ -61,7 +61,7 @@ fn write_inside(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> R
     }
 }
 
-/// Writes a value that the verb cannot format: its type, then the value with the same flags.
+/// Writes a value that the verb cannot format, such as `%!d(string=web-0)`.
 fn write_bad(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Result<(), String> {
     out.push("%!")?;
     out.push(verb.encode_utf8(&mut [0; 4]))?;
@@ -79,7 +79,7 @@ fn write_bad(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Resu
 fn write_string(out: &mut Output, text: &str, verb: char, flags: &Flags) -> Result<(), String> {
     let cut = flags.cut(text);
     match verb {
-        'v' if flags.spelled => flags.pad(out, &quote::string(cut)),
+        'v' if flags.go_syntax => flags.pad(out, &quote::string(cut)),
         's' | 'v' => flags.pad(out, cut),
         'q' if flags.sharp && can_backquote(cut) => flags.pad(out, &format!("`{cut}`")),
         'q' if flags.plus => flags.pad(out, &quote::ascii(cut)),
@@ -90,7 +90,7 @@ fn write_string(out: &mut Output, text: &str, verb: char, flags: &Flags) -> Resu
     }
 }
 
-/// Writes two digits for each byte. The flag space separates the bytes. The flag `#` adds the prefix, to each separated byte.
+/// Returns the bytes of a text as hexadecimal digits, for the verbs `x` and `X`.
 fn bytes(text: &str, flags: &Flags, digits: &[u8; 16], prefix: &str) -> Result<String, String> {
     let mut out = Output::default();
     for (index, byte) in text.bytes().take(flags.precision.unwrap_or(text.len())).enumerate() {
@@ -107,7 +107,7 @@ fn bytes(text: &str, flags: &Flags, digits: &[u8; 16], prefix: &str) -> Result<S
     Ok(out.into_text())
 }
 
-/// Returns `true` if the text fits between backquotes: no backquote, byte order mark or ASCII control character except tab.
+/// Returns `true` if the text can be a raw string literal in Go.
 fn can_backquote(text: &str) -> bool {
     let fits = |character: char| !character.is_ascii_control() && !matches!(character, '`' | '\u{feff}');
     text.chars().all(|character| character == '\t' || fits(character))
@@ -157,7 +157,7 @@ fn write_integer(out: &mut Output, number: &Number, verb: char, flags: &Flags) -
     flags.without_zeros().pad(out, &text.into_text())
 }
 
-/// Writes a number as `U+0041`. The flag `#` adds the character. A negative number is written as its bits.
+/// Writes a number as a code point such as `U+0041`. The flag `#` adds the character.
 fn write_code(out: &mut Output, number: &Number, flags: &Flags) -> Result<(), String> {
     let bits = number.as_u64().or_else(|| number.as_i64().map(i64::cast_unsigned)).unwrap_or_default();
     let digits = format!("{bits:X}");

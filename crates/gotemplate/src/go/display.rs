@@ -1,10 +1,10 @@
-//! Text of a value in Go's format `%v`.
+//! Formats a value as Go's `%v` does.
 
 use serde_json::{Map, Value};
 
 use super::float;
 
-/// Returns the text that `{{ value }}` prints. A missing value prints as `<no value>`.
+/// Returns the text that `{{ value }}` prints. Null prints as `<no value>`.
 pub(crate) fn action(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),
@@ -12,7 +12,7 @@ pub(crate) fn action(value: &Value) -> String {
     }
 }
 
-/// Returns the text of `%v`, which is also that of sprig's `toString`.
+/// Returns the text that `%v` prints. Null prints as `<nil>`.
 pub(crate) fn text(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value);
@@ -53,7 +53,7 @@ fn write(out: &mut String, value: &Value) {
     }
 }
 
-/// Entries of a map, sorted by key, as Go prints them and ranges over them.
+/// Returns the entries of a map, sorted by key.
 pub(crate) fn sorted(entries: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut entries: Vec<_> = entries.iter().collect();
     entries.sort_unstable_by_key(|(key, _)| *key);

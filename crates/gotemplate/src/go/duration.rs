@@ -1,8 +1,8 @@
-//! Durations, parsed as by `time.ParseDuration`, and written in whole seconds.
+//! Parses and formats durations such as `1h2m3s`.
 
 use jiff::SignedDuration;
 
-/// Units in nanoseconds. The first name that matches wins, so a longer name precedes its own prefix.
+/// Units of a duration in nanoseconds. `ms` precedes `m`, because the first match is used.
 const UNITS: [(&str, i128); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -14,7 +14,7 @@ const UNITS: [(&str, i128); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Parses `1h30m`, `-1.5h`, `.5s`, `10s4m` or `0`.
+/// Parses a duration such as `1h30m`, `-1.5h`, `.5s`, `10s4m` or `0`.
 pub(crate) fn parse(text: &str) -> Option<SignedDuration> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Option<SignedDuration> {
     Some(SignedDuration::from_nanos(total))
 }
 
-/// Multiplies a decimal number by a unit in nanoseconds. Fractions of a nanosecond are dropped.
+/// Multiplies a decimal number by a unit in nanoseconds. Drops fractions of a nanosecond.
 fn nanoseconds(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() {
@@ -54,7 +54,7 @@ fn nanoseconds(number: &str, unit: i128) -> Option<i128> {
     Some(nanoseconds)
 }
 
-/// Formats a number of seconds as Go writes a duration: `1h2m3s`.
+/// Formats a number of seconds as a Go duration, such as `1h2m3s`.
 pub(crate) fn print(seconds: i64) -> String {
     let sign = if seconds < 0 { "-" } else { "" };
     let total = seconds.unsigned_abs();

@@ -1,16 +1,16 @@
-//! Go's `strconv.FormatFloat`, for the numbers of JSON (no infinity).
+//! Formats numbers as Go's `strconv.FormatFloat` does.
 
 use crate::output::Output;
 
-/// Maximum number of digits of an `f64`, before and after the point. All further digits are zeros.
+/// Number of digits after which every `f64` has only zeros.
 const DIGITS: usize = 1_100;
 
-/// `%v`: the fewest digits that parse to the same number. Below 1e-4 and from 1e6 on, the number has an exponent.
+/// Formats a number as `%v` does, with the fewest digits that parse to the same number.
 pub(crate) fn shortest(value: f64) -> String {
     general(value, None)
 }
 
-/// `%f`: a fixed number of digits after the point.
+/// Formats a number as `%f` does, with `precision` decimals.
 pub(crate) fn fixed(value: f64, precision: usize) -> Result<String, String> {
     let mut out = Output::default();
     out.push(&format!("{value:.*}", precision.min(DIGITS)))?;
@@ -18,7 +18,7 @@ pub(crate) fn fixed(value: f64, precision: usize) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// `%e`: one digit, the point, the other digits, an exponent of at least two digits.
+/// Formats a number as `%e` does, such as `1.5e+06`.
 pub(crate) fn scientific(value: f64, precision: usize) -> Result<String, String> {
     let text = format!("{value:.*e}", precision.min(DIGITS));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -29,7 +29,7 @@ pub(crate) fn scientific(value: f64, precision: usize) -> Result<String, String>
     Ok(out.into_text())
 }
 
-/// `%g`: very large and very small numbers have an exponent. Zeros at the end are dropped.
+/// Formats a number as `%g` does, with an exponent only for very large and very small numbers.
 pub(crate) fn general(value: f64, precision: Option<usize>) -> String {
     let precision = precision.map(|digits| digits.clamp(1, DIGITS));
     let scientific = match precision {
@@ -50,7 +50,7 @@ pub(crate) fn general(value: f64, precision: Option<usize>) -> String {
     without_zeros(&format!("{value:.*}", usize::try_from(decimals).unwrap_or(0))).to_owned()
 }
 
-/// Flag `#`, as in `%#g`: adds a point if there is none, and zeros up to the number of digits.
+/// Adds a missing decimal point, and zeros up to `digits` digits, for the flag `#` in `%#g`.
 pub(crate) fn with_point(text: &str, digits: usize) -> Result<String, String> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return Ok(text.to_owned());
@@ -68,7 +68,7 @@ pub(crate) fn with_point(text: &str, digits: usize) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// Formats a number as Go's JSON does: without an exponent from 1e-6 up to 1e21.
+/// Formats a number as Go's `encoding/json` does.
 pub(crate) fn json(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
@@ -79,7 +79,7 @@ pub(crate) fn json(value: f64) -> String {
     format!("{value}")
 }
 
-/// Returns the exponent as Go writes it behind the mantissa: `e+05`.
+/// Formats an exponent as Go does, such as `e+05`.
 fn long_exponent(exponent: &str) -> String {
     let (sign, digits) = match exponent.strip_prefix('-') {
         Some(digits) => ('-', digits),

@@ -1,4 +1,4 @@
-//! JSON as Go's `encoding/json` writes it: keys in order, whole numbers without a point, `<`, `>` and `&` escaped.
+//! Writes JSON as Go's `encoding/json` does.
 
 use std::borrow::Cow;
 
@@ -7,22 +7,21 @@ use serde_json::Value;
 use super::{display, float, time};
 use crate::output::Output;
 
-/// Layout of JSON output.
 #[derive(Clone, Copy)]
 pub(crate) enum Layout {
     OneLine,
-    /// Several lines, indented by two spaces a level.
+    /// Several lines, with two spaces of indentation for each level.
     Pretty,
 }
 
-/// Escaping of JSON output. Go escapes HTML's special characters by default.
+/// Escaping of `<`, `>` and `&` in JSON output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escape {
     Html,
     Nothing,
 }
 
-/// Returns the JSON of a value. A string that is a time in Go's print format is written in RFC 3339, as Go writes a time.
+/// Returns a value as JSON. Converts a string with a time in Go's print format to RFC 3339.
 pub(crate) fn text(value: &Value, layout: Layout, escape: Escape) -> Result<String, String> {
     let mut writer = Writer { out: Output::default(), layout, escape };
     writer.write(value, 0)?;
@@ -90,7 +89,7 @@ impl Writer {
         self.out.push("\"")
     }
 
-    /// Returns the escape sequence of a character, or `None` if it needs none.
+    /// Returns the escape sequence of a character, or `None` if the character stays unchanged.
     fn escaped(&self, character: char) -> Option<Cow<'static, str>> {
         match character {
             '"' => Some("\\\"".into()),

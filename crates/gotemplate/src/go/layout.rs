@@ -1,10 +1,10 @@
-//! Go's layouts: an example of the output for `Mon Jan 2 15:04:05 MST 2006`.
+//! Formats a time by a Go layout, such as `2006-01-02 15:04`.
 
 use jiff::Zoned;
 
 use crate::output::Output;
 
-/// Elements of a layout. The first element that matches wins, so a longer one precedes its own prefix.
+/// Elements of a layout. `January` precedes `Jan`, because the first match is used.
 const PARTS: [(&str, Part); 34] = [
     ("January", Part::With("%B")),
     ("Jan", Part::Short("%b")),
@@ -44,23 +44,22 @@ const PARTS: [(&str, Part); 34] = [
 
 #[derive(Clone, Copy)]
 enum Part {
-    /// Equivalent directive of C's `strftime`.
+    /// Directive of `strftime` with the same output.
     With(&'static str),
-    /// Equivalent directive of `strftime`, unless a letter follows: `Jan` is no month in `Janet`.
+    /// Same as `With`, unless a lowercase letter follows: `Jan` is no month in `Janet`.
     Short(&'static str),
-    /// `MST`: the zone's short name.
+    /// Short name of the time zone, such as `MST`.
     Zone,
-    /// `-0700`: hours, minutes, seconds.
+    /// Offset from UTC, such as `-07:00` for the separator `:` and two fields.
     Offset { separator: &'static str, fields: usize },
-    /// `Z0700`: Z for UTC, else the offset.
+    /// `Z` if the offset from UTC is 0, and otherwise the same as `Offset`.
     Zulu { separator: &'static str, fields: usize },
-    /// `.000`: the point and a fixed number of digits.
+    /// Fraction of a second with a fixed number of digits, such as `.000`.
     Fraction { point: char, digits: usize },
-    /// `.999`: the point and the digits without final zeros; empty for whole seconds.
+    /// Fraction of a second without trailing zeros, such as `.999`.
     Trimmed { point: char, digits: usize },
 }
 
-/// Formats a time.
 pub(crate) fn format(time: &Zoned, layout: &str) -> Result<String, String> {
     let mut out = Output::default();
     let mut rest = layout;
@@ -76,7 +75,7 @@ pub(crate) fn format(time: &Zoned, layout: &str) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// Returns the element at the start of a layout, and its length.
+/// Returns the element at the start of a layout with the element's length, or `None` for other text.
 fn part(layout: &str) -> Option<(Part, usize)> {
     let known = PARTS.iter().find(|(name, part)| {
         layout.strip_prefix(name).is_some_and(|after| match part {
@@ -87,7 +86,7 @@ fn part(layout: &str) -> Option<(Part, usize)> {
     known.map(|(name, part)| (*part, name.len())).or_else(|| fraction_part(layout))
 }
 
-/// Returns a fraction at the start of a layout: `.000` or `,999` of any length, unless another digit follows.
+/// Returns a fraction such as `.000` or `,999` at the start of a layout, with the fraction's length.
 fn fraction_part(layout: &str) -> Option<(Part, usize)> {
     let point = layout.chars().next().filter(|point| matches!(point, '.' | ','))?;
     let digit = layout[1..].chars().next().filter(|digit| matches!(digit, '0' | '9'))?;
@@ -122,7 +121,7 @@ fn offset(time: &Zoned, separator: &str, fields: usize) -> String {
     format!("{sign}{}", parts.join(separator))
 }
 
-/// Short name of a time's zone, such as `CET` or `-03`. If the time has only an offset, the offset (`+0100`).
+/// Returns the short name of the time's zone, such as `CET`, or the offset if the zone has no name.
 fn zone(time: &Zoned) -> String {
     match time.time_zone().to_fixed_offset() {
         Ok(fixed) if fixed.is_zero() => "UTC".to_owned(),

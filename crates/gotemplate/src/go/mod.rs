@@ -1,4 +1,4 @@
-//! Go's rules for values: truth, printing, quoting, numbers, JSON, times.
+//! Implements Go's rules for values, such as quoting and the formatting of times.
 
 pub(crate) mod display;
 pub(crate) mod duration;
@@ -11,7 +11,7 @@ pub(crate) mod zone;
 
 use serde_json::Value;
 
-/// Returns `true` if `{{ if }}` accepts the value: not zero, not empty, not null.
+/// Returns `false` for `false`, 0, null and empty values, as `{{ if }}` does.
 pub(crate) fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -23,7 +23,7 @@ pub(crate) fn is_true(value: &Value) -> bool {
     }
 }
 
-/// Kind of a value in words, for errors.
+/// Returns the kind of a value for error messages, such as `a list`.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
@@ -36,7 +36,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Quoted beginning of a text, for errors.
+/// Returns the beginning of a text in quotes, for error messages.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -45,7 +45,7 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// Go type of a value. Lists and maps of strings are `[]string` and `map[string]string`.
+/// Returns the Go type of a value, such as `[]string` for a list of strings.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

@@ -1,26 +1,26 @@
-//! Go's quoting: `%q` and printable characters.
+//! Quotes strings and characters as Go's `%q` does.
 
-/// Returns a string in double quotes, as `strconv.Quote` writes it.
+/// Returns a string in double quotes, as `%q` does.
 pub(crate) fn string(text: &str) -> String {
     between(text, '"', is_print)
 }
 
-/// Returns a string in double quotes with non-ASCII characters escaped: `%+q`.
+/// Returns a string in double quotes. Escapes non-ASCII characters, as `%+q` does.
 pub(crate) fn ascii(text: &str) -> String {
     between(text, '"', |character| character.is_ascii() && is_print(character))
 }
 
-/// Returns a character in single quotes: `%q` of a number.
+/// Returns a character in single quotes, as `%q` does.
 pub(crate) fn character(character: char) -> String {
     between(character.encode_utf8(&mut [0; 4]), '\'', is_print)
 }
 
-/// Returns a character in single quotes, escaped if it is not ASCII: `%+q`.
+/// Returns a character in single quotes. Escapes a non-ASCII character, as `%+q` does.
 pub(crate) fn ascii_character(character: char) -> String {
     between(character.encode_utf8(&mut [0; 4]), '\'', |character| character.is_ascii() && is_print(character))
 }
 
-/// Returns the result of `unicode.IsPrint`: `true` for letters, marks, numbers, punctuation, symbols and the space itself.
+/// Returns `true` if the character is printable, as Go's `unicode.IsPrint` does.
 pub(crate) fn is_print(character: char) -> bool {
     if character.is_ascii() {
         return character == ' ' || character.is_ascii_graphic();

@@ -1,5 +1,4 @@
-//! Times. JSON has no times: a function for times takes a string in RFC 3339 or in Go's print format, or a whole
-//! number of seconds since 1970.
+//! Parses strings and Unix timestamps as times, because JSON has no type for times.
 
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
@@ -8,14 +7,14 @@ use serde_json::Value;
 
 use super::layout;
 
-/// Maximum length of a time's text: Go's print format with a fraction, a zone and the monotonic clock.
+/// Maximum length in bytes of a time's text, which is enough for Go's print format.
 const LONGEST: usize = 128;
 /// Layout of times in Go's JSON.
 const RFC_3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
-/// Layout of Go's `Time.String`. Whole seconds have no fraction.
+/// Layout of Go's print format, as in `Time.String`.
 const GO: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
-/// Parses a value as a time, and keeps the offset that the text names.
+/// Parses a string in RFC 3339 or Go's print format, or a number of seconds since 1970, as a time.
 pub(crate) fn of(value: &Value) -> Option<Zoned> {
     match value {
         Value::Number(seconds) => {
@@ -26,23 +25,23 @@ pub(crate) fn of(value: &Value) -> Option<Zoned> {
     }
 }
 
-/// RFC 3339 form of a text in Go's print format; `None` for any other text.
+/// Converts a time in Go's print format to RFC 3339. Returns `None` for any other text.
 pub(crate) fn in_json(text: &str) -> Option<String> {
     let time = if text.len() <= LONGEST { go(text) } else { None }?;
-    Some(short(&time, RFC_3339))
+    Some(format_constant(&time, RFC_3339))
 }
 
 /// Formats a time in Go's print format: `2026-11-21 03:12:44 +0000 UTC`.
 pub(crate) fn print(time: &Zoned) -> String {
-    short(time, GO)
+    format_constant(time, GO)
 }
 
-/// Formats a time by one of this crate's layouts. The result is too short to exceed a limit.
-fn short(time: &Zoned, layout: &str) -> String {
+/// Formats a time by a constant layout, for which formatting never fails.
+fn format_constant(time: &Zoned, layout: &str) -> String {
     layout::format(time, layout).unwrap_or_default()
 }
 
-/// Calls a method of a time, such as `.StartTime.Format "15:04"`; `None` for an unknown method.
+/// Calls a method of a time, such as `Format "15:04"`. Returns `None` if the method is unknown.
 pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Option<Result<Value, String>> {
     let number = |number: i64| Ok(Value::from(number));
     let answer = match (name, arguments) {
@@ -53,12 +52,12 @@ pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Option<Re
         ("Unix", []) => number(time.timestamp().as_second()),
         ("UnixMilli", []) => number(time.timestamp().as_millisecond()),
         ("Year", []) => number(time.year().into()),
-        ("Month", []) => Ok(Value::from(short(time, "January"))),
+        ("Month", []) => Ok(Value::from(format_constant(time, "January"))),
         ("Day", []) => number(time.day().into()),
         ("Hour", []) => number(time.hour().into()),
         ("Minute", []) => number(time.minute().into()),
         ("Second", []) => number(time.second().into()),
-        ("Weekday", []) => Ok(Value::from(short(time, "Monday"))),
+        ("Weekday", []) => Ok(Value::from(format_constant(time, "Monday"))),
         ("YearDay", []) => number(time.day_of_year().into()),
         // Go's zero time.
         ("IsZero", []) => Ok(Value::from(time.year() == 1)),

@@ -1,13 +1,13 @@
-//! Time zones by name, from the system's files, as in Go.
+//! Loads time zones by name from the files of the operating system.
 
 use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-/// Folder of the system's time zones. `jiff`'s feature `tzdb-zoneinfo` is not used, because it would apply to the whole build.
+/// Directory of the time zone files.
 const FILES: &str = "/usr/share/zoneinfo";
 
-/// Returns a zone by its name, such as `Europe/Berlin`. `Local` is UTC.
+/// Returns a time zone by name, such as `Europe/Berlin`. `Local` is UTC.
 pub(crate) fn named(name: &str) -> Result<TimeZone, String> {
     if matches!(name, "UTC" | "Local" | "") {
         return Ok(TimeZone::UTC);
@@ -17,6 +17,7 @@ pub(crate) fn named(name: &str) -> Result<TimeZone, String> {
     let is_name = name.split('/').all(|part| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+'))
     });
+    // `jiff` can read these files only with a feature that would apply to the whole build.
     let file = is_name.then(|| std::fs::read(Path::new(FILES).join(name)).ok()).flatten().ok_or_else(unknown)?;
     TimeZone::tzif(name, &file).map_err(|_| unknown())
 }

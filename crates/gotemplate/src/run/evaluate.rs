@@ -12,7 +12,7 @@ use crate::go;
 use crate::syntax::tree::{Base, Command, Operand, Pipeline};
 
 impl<'a> Run<'a> {
-    /// Evaluates a pipeline and sets its variables. `{{ range }}` sets the variables again for each item.
+    /// Evaluates a pipeline and sets its variables.
     pub(super) fn pipeline(&mut self, pipeline: &'a Pipeline, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
         self.budget.deeper().map_err(Fault::at(pipeline.at))?;
         self.charge(bounds::STEP, pipeline.at)?;
@@ -53,7 +53,7 @@ impl<'a> Run<'a> {
         operand.fields.iter().try_fold(value, |value, field| self.field(value, field, operand.at))
     }
 
-    /// Evaluates an operand without its fields.
+    /// Evaluates the base of an operand, such as `$x` in `$x.Field`.
     fn base(&mut self, operand: &'a Operand, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
         self.charge(bounds::STEP, operand.at)?;
         match &operand.base {
@@ -98,8 +98,8 @@ impl<'a> Run<'a> {
         let count = operands.len() + usize::from(piped.is_some());
         function.check_count(count).map_err(|message| Fault::new(at, message))?;
         let make = match function.body {
-            Body::And => return self.first_that(operands, dot, piped, |truth| !truth),
-            Body::Or => return self.first_that(operands, dot, piped, |truth| truth),
+            Body::And => return self.and_or(operands, dot, piped, |truth| !truth),
+            Body::Or => return self.and_or(operands, dot, piped, |truth| truth),
             Body::Plain(make) => make,
         };
         let arguments = self.arguments(operands, dot, piped)?;
@@ -107,14 +107,14 @@ impl<'a> Run<'a> {
             self.charge_value(argument, at)?;
         }
         let value = make(&Arguments::new(&arguments, &self.budget)).and_then(|value| {
-            bounds::room(self.budget.charge_value(&value)?)?;
+            bounds::check_size(self.budget.charge_value(&value)?)?;
             Ok(Cow::Owned(value))
         });
         value.map_err(|message| Fault::new(at, format!("{}: {message}", function.name)))
     }
 
-    /// Evaluates `and` or `or` up to the first argument that settles the result. Returns that argument, or the last one.
-    fn first_that(
+    /// Evaluates `and` or `or`. Returns the first argument that decides the result, or the last argument.
+    fn and_or(
         &mut self,
         operands: &'a [Operand],
         dot: &Held<'a>,

@@ -1,4 +1,4 @@
-//! Fields of the data (a Go struct) and of maps, and methods of times.
+//! Evaluates fields of maps and methods of times.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::bounds;
 use crate::fault::Fault;
 use crate::go::{self, time};
 
-/// Cost in bytes of parsing and formatting a time.
+/// Cost of calling a method of a time, in bytes of the budget.
 const METHOD: usize = 16 * bounds::STEP;
 
 impl<'a> Run<'a> {
-    /// Returns a field. An unknown field of the data (a struct in Go) is an error; an unknown key of a map is null.
+    /// Returns a field of a value. A missing field is null in a map, but an error in the top-level data.
     pub(super) fn field(&self, value: Held<'a>, name: &str, at: usize) -> Result<Held<'a>, Fault> {
         self.charge(bounds::STEP, at)?;
         let is_data = matches!(value, Cow::Borrowed(value) if std::ptr::eq(value, self.data));
@@ -29,7 +29,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Calls a method of a time. Any other value has no methods: the call is an error.
+    /// Calls a method of a time. Fails for any other value.
     pub(super) fn method(
         &self,
         value: &Value,

@@ -1,4 +1,4 @@
-//! Renders a tree.
+//! Renders the syntax tree of a template.
 
 mod evaluate;
 mod fields;

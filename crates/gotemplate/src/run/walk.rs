@@ -1,4 +1,4 @@
-//! Renders nodes: text, actions, branches, template calls.
+//! Renders the nodes of a syntax tree.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::go::{self, display};
 use crate::output::Output;
 use crate::syntax::tree::{Binding, Branch, Keyword, Node, Pipeline, Tree};
 
-/// A value of a pipeline, borrowed from the data where possible.
+/// Value of a pipeline: borrowed from the data or a literal, or computed.
 pub(super) type Held<'a> = Cow<'a, Value>;
 
 pub(crate) fn render(tree: &Tree, data: &Value) -> Result<String, Fault> {
@@ -31,7 +31,7 @@ pub(super) struct Run<'a> {
     pub(super) budget: Budget,
 }
 
-/// Control flow after a node.
+/// Result of rendering a node: `Break` or `Continue` if the node ends the iteration of a `{{ range }}`.
 enum Flow {
     On,
     Break,
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
         self.out.push(text).map_err(Fault::at(at))
     }
 
-    /// Renders a block. Variables that the block declares are out of scope after the block.
+    /// Renders an `{{ if }}`, `{{ with }}` or `{{ range }}` block.
     fn branch(&mut self, branch: &'a Branch, dot: &Held<'a>) -> Result<Flow, Fault> {
         self.budget.deeper().map_err(Fault::at(branch.pipeline.at))?;
         let scope = self.variables.len();
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         if empty { self.nodes(&branch.otherwise, dot) } else { Ok(Flow::On) }
     }
 
-    /// Calls a template, with its argument as `.` and `$`. The caller's variables are out of scope.
+    /// Renders a named template with the argument as `.` and `$`.
     fn call(&mut self, at: usize, name: &str, argument: Option<&'a Pipeline>, dot: &Held<'a>) -> Result<(), Fault> {
         let argument = match argument {
             Some(pipeline) => self.pipeline(pipeline, dot)?,
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Declares or assigns a variable of the pipeline.
+    /// Declares a variable for `:=`, or assigns to a variable for `=`.
     pub(super) fn set(&mut self, name: &'a str, pipeline: &Pipeline, value: Held<'a>) -> Result<(), Fault> {
         let known = match pipeline.binding {
             Binding::Declare => None,
@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
         self.budget.charge_value(value).map_err(Fault::at(at))
     }
 
-    /// Subtracts the cost of copying a value. A value that is borrowed from the data costs nothing.
+    /// Subtracts from the budget the cost of copying a value, which is 0 if the value is borrowed.
     pub(super) fn charge_copy(&self, value: &Held<'a>, at: usize) -> Result<(), Fault> {
         match value {
             Cow::Borrowed(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Parses blocks such as `{{ if }}`, up to their `{{ end }}`.
+//! Parses a template and its blocks, such as `{{ if }}`.
 
 use super::parser::{Opened, Parser, Stop, unexpected};
 use super::token::{Kind, Token};
@@ -6,7 +6,7 @@ use super::tree::{Branch, Keyword, Node, Tree};
 use crate::bounds;
 use crate::fault::Fault;
 
-/// Parses a template, and resolves the names of functions, variables and templates.
+/// Parses a template. Fails for unknown functions, variables and templates.
 pub(crate) fn parse(source: &str) -> Result<Tree, Fault> {
     if source.len() > bounds::SOURCE {
         return Err(Fault::new(0, format!("a template has no more than {} bytes", bounds::SOURCE)));
@@ -25,7 +25,7 @@ pub(crate) fn parse(source: &str) -> Result<Tree, Fault> {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads nodes up to the end of the text, or up to and including an `{{ end }}` or `{{ else }}`.
+    /// Reads nodes to the end of the text, or to the `{{ end }}` or `{{ else }}` of the block.
     pub(super) fn nodes(&mut self, within: Option<Opened<'a>>) -> Result<(Vec<Node>, Stop), Fault> {
         let mut nodes = Vec::new();
         loop {
@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
         Ok(Action::Node(node))
     }
 
-    /// Reads an `{{ if }}`, `{{ with }}` or `{{ range }}` block, from after the keyword to its `{{ end }}`.
+    /// Reads the rest of an `{{ if }}`, `{{ with }}` or `{{ range }}` block after the keyword.
     fn branch(&mut self, opened: Opened<'a>) -> Result<Node, Fault> {
         self.deeper(opened.at)?;
         let scope = self.variables.len();
@@ -100,7 +100,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Branch(Branch { keyword, pipeline, body, otherwise }))
     }
 
-    /// Reads the rest of a block after `{{ else`. One `{{ end }}` closes an `{{ else if }}` and the block around it.
+    /// Reads the rest of a block after the keyword `else`.
     fn otherwise(&mut self, opened: Opened<'a>) -> Result<Vec<Node>, Fault> {
         let next = self.peek();
         if next.kind == Kind::Keyword && next.text == opened.keyword && opened.keyword != "range" {

@@ -1,8 +1,7 @@
-//! Splits a template into tokens by Go's rules: trim markers need a space; fields and variables end where a name ends.
+//! Splits a template into tokens by Go's rules.
 
 use super::token::{Kind, Token};
 
-/// White space of Go's templates.
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 const KEYWORDS: [&str; 10] = ["if", "else", "end", "range", "with", "define", "template", "block", "break", "continue"];
 
@@ -26,7 +25,7 @@ struct Lexer<'a> {
     tokens: Vec<Token<'a>>,
 }
 
-/// Token of unreadable text. Ends the list of tokens.
+/// Token of kind `Kind::Bad`, always the last token.
 type Bad<'a> = Token<'a>;
 
 impl<'a> Lexer<'a> {
@@ -39,7 +38,7 @@ impl<'a> Lexer<'a> {
         Token { kind, at: start, text: &self.source[start..end], spaced }
     }
 
-    /// Adds the token from here to `end`, and moves to `end`.
+    /// Adds the text up to `end` as a token, and moves to `end`.
     fn push(&mut self, kind: Kind, end: usize) {
         self.tokens.push(self.token(kind, self.at, end));
         self.at = end;
@@ -49,7 +48,7 @@ impl<'a> Lexer<'a> {
         self.token(Kind::Bad(why), start, end)
     }
 
-    /// Reads text up to an action, and the action. Returns `false` at the end of the text.
+    /// Reads the text before the next action, and the action. Returns `false` if no action follows.
     fn text_and_action(&mut self) -> Result<bool, Bad<'a>> {
         let Some(length) = self.rest().find("{{") else {
             if !self.rest().is_empty() {
@@ -87,7 +86,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Returns the length of a `}}` or ` -}}` at this place, and `true` if it trims the white space after it.
+    /// Returns the length of `}}` or ` -}}` at the current position, and `true` for ` -}}`.
     fn closing(&self) -> Option<(usize, bool)> {
         let rest = self.rest();
         if rest.starts_with("}}") {
@@ -164,7 +163,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads a literal up to its closing quote on the same line. A backslash escapes the next character.
+    /// Reads a string or character literal, which must end on the same line.
     fn quoted(&mut self, kind: Kind, why: &'static str) -> Result<(), Bad<'a>> {
         let quote = self.rest().chars().next();
         let mut characters = self.rest().char_indices().skip(1);
@@ -181,7 +180,7 @@ impl<'a> Lexer<'a> {
         Err(self.bad(why, self.at, self.at))
     }
 
-    /// Reads `.Name`, `$name` or `name`.
+    /// Reads a field (`.Name`), a variable (`$name`) or a word (`name`).
     fn name(&mut self, kind: Kind) -> Result<(), Bad<'a>> {
         let first = self.rest().chars().next().map_or(0, char::len_utf8);
         let length = self.rest()[first..].find(|c: char| !is_name(c)).unwrap_or(self.rest().len() - first);
@@ -209,7 +208,7 @@ impl<'a> Lexer<'a> {
             || rest.starts_with("}}")
     }
 
-    /// Reads the characters of a number; [`super::literal`] validates them.
+    /// Reads the characters of a number, which [`super::literal`] parses.
     fn number(&mut self) -> Result<(), Bad<'a>> {
         let bytes = self.rest().as_bytes();
         let mut length = 0;
@@ -230,7 +229,6 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Returns `true` for a character of a name in Go: letter, digit or underscore.
 fn is_name(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
 }

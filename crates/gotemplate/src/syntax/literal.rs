@@ -1,8 +1,8 @@
-//! Go's literals: strings with escapes, characters, numbers.
+//! Parses literals of strings, characters and numbers by Go's rules.
 
 use serde_json::Value;
 
-/// Returns the text of a `"text"` literal, with its escapes replaced.
+/// Returns the text of a `"text"` literal, with escape sequences resolved.
 pub(super) fn quoted(literal: &str) -> Result<String, String> {
     unescape(inner(literal), '"')
 }
@@ -12,7 +12,7 @@ pub(super) fn raw(literal: &str) -> String {
     inner(literal).replace('\r', "")
 }
 
-/// Returns the number of the character in an `'x'` literal.
+/// Returns the code point of the character in an `'x'` literal.
 pub(super) fn character(literal: &str) -> Result<Value, String> {
     let text = unescape(inner(literal), '\'')?;
     let mut characters = text.chars();
@@ -22,7 +22,7 @@ pub(super) fn character(literal: &str) -> Result<Value, String> {
     }
 }
 
-/// Parses a number of Go: `1`, `-1`, `1_000`, `0x1f`, `0o17`, `017`, `0b1`, `1.5`, `1e3`.
+/// Parses a number literal such as `-1`, `1_000`, `0x1f`, `017`, `0b1`, `1.5` or `1e3`.
 pub(super) fn number(literal: &str) -> Result<Value, String> {
     let no_number = || format!("this is no number: {literal}");
     let (negative, digits) = match literal.as_bytes().first() {
@@ -57,7 +57,6 @@ pub(super) fn number(literal: &str) -> Result<Value, String> {
     }
 }
 
-/// Returns the text without its first and last character, which the lexer found to be quotes.
 fn inner(literal: &str) -> &str {
     literal.get(1..literal.len().saturating_sub(1)).unwrap_or_default()
 }
@@ -95,9 +94,9 @@ fn unescape(text: &str, quote: char) -> Result<String, String> {
     Ok(out)
 }
 
-/// Reads the digits of a numbered escape and returns the character. `\xff` and `\377` are a byte in Go; here they are the
-/// character with that number.
+/// Reads the digits of an escape sequence such as `\u00e9`, and returns the character.
 fn code(rest: &mut std::str::Chars<'_>, digits: usize, radix: u32, start: String) -> Option<char> {
+    // In Go, `\xff` and `\377` are a byte; here, the character U+00FF.
     let length = start.len() + digits;
     let text = rest.by_ref().take(digits).fold(start, |mut text, digit| {
         text.push(digit);

@@ -1,4 +1,4 @@
-//! Parses a template's text to a tree.
+//! Parses the text of a template to a syntax tree.
 
 mod blocks;
 mod lexer;

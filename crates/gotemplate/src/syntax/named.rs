@@ -1,4 +1,4 @@
-//! Named templates: `define`, `template`, `block`.
+//! Parses `{{ define }}`, `{{ template }}` and `{{ block }}`.
 
 use super::parser::{Opened, Parser, Stop, string, unexpected};
 use super::token::{Kind, Token};
@@ -6,7 +6,7 @@ use super::tree::Node;
 use crate::fault::Fault;
 
 impl<'a> Parser<'a> {
-    /// Reads `{{ template "name" pipeline }}` from after the keyword.
+    /// Reads the rest of `{{ template "name" pipeline }}` after the keyword.
     pub(super) fn call(&mut self, keyword: Token<'a>) -> Result<Node, Fault> {
         let name = self.name("{{template}}")?;
         let argument = if self.peek().kind == Kind::Close {
@@ -19,7 +19,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Call { at: keyword.at, name, argument })
     }
 
-    /// Reads a `{{ block }}`, which defines a template and calls it in the same place.
+    /// Reads a `{{ block }}` as the definition of a template and a call of the same template.
     pub(super) fn block(&mut self, opened: Opened<'a>) -> Result<Node, Fault> {
         let name = self.name("{{block}}")?;
         let argument = self.pipeline("{{block}}", Kind::Close)?;
@@ -33,7 +33,7 @@ impl<'a> Parser<'a> {
         self.definition(opened, name)
     }
 
-    /// Reads the body of a template, in which outer variables are out of scope.
+    /// Reads the body of a `{{ define }}` or `{{ block }}`.
     fn definition(&mut self, opened: Opened<'a>, name: String) -> Result<(), Fault> {
         self.deeper(opened.at)?;
         let variables = std::mem::replace(&mut self.variables, vec!["$"]);

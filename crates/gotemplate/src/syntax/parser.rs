@@ -1,4 +1,4 @@
-//! State of the parser: remaining tokens and defined names.
+//! State of the parser, such as the position and the variables in scope.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ pub(super) struct Parser<'a> {
     next: usize,
     /// The variables in scope, outermost first.
     pub(super) variables: Vec<&'a str>,
-    /// Depth of nested `{{ range }}`.
+    /// Number of `{{ range }}` blocks around the current token.
     pub(super) ranges: usize,
     depth: usize,
     pub(super) named: BTreeMap<String, Vec<Node>>,
-    /// Called templates, with their offsets.
+    /// Offset and name of each `{{ template }}` call.
     pub(super) called: Vec<(usize, String)>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Opened<'a> {
     pub(super) at: usize,
 }
 
-/// Token that ended a list of nodes, with its offset.
+/// Token that ends a list of nodes, with the token's byte offset.
 pub(super) enum Stop {
     EndOfText,
     End(usize),
@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.next]
     }
 
-    /// Returns the next token and moves on, except past the last token, which is `EndOfText` or `Bad`.
+    /// Returns the next token and advances, but never past the last token.
     pub(super) fn take(&mut self) -> Token<'a> {
         let token = self.peek();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Text of a quoted or raw string.
+/// Returns the text of a quoted or raw string.
 pub(super) fn string(token: Token<'_>) -> Result<String, Fault> {
     match token.kind {
         Kind::Raw => Ok(literal::raw(token.text)),
@@ -99,7 +99,7 @@ pub(super) fn string(token: Token<'_>) -> Result<String, Fault> {
     }
 }
 
-/// Fault for a token in the wrong place. A `Bad` token, such as an action without an end, has its own message.
+/// Returns the error for a token that is not allowed in this context.
 pub(super) fn unexpected(token: Token<'_>, context: &str) -> Fault {
     let message = match token.kind {
         Kind::Bad(why) if token.text.is_empty() => why.to_owned(),

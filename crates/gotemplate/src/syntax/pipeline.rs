@@ -1,4 +1,4 @@
-//! Pipelines: `$name := function argument .Field (pipeline) | function`.
+//! Parses pipelines such as `$name := .Field | default "none"`.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::funcs;
 
 impl<'a> Parser<'a> {
-    /// Reads a pipeline up to and including `end`.
+    /// Reads a pipeline up to and including the token `end`.
     pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Result<Pipeline, Fault> {
         let at = self.peek().at;
         let (names, binding) = self.bindings(context)?;
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         Ok(Pipeline { at, names: names.into_iter().map(str::to_owned).collect(), binding, commands })
     }
 
-    /// Reads the variables that a pipeline sets: `$name :=`, `$name =`, or `$index, $name :=` of a `{{ range }}`.
+    /// Reads the variables that a pipeline sets, such as `$index, $item :=`.
     fn bindings(&mut self, context: &str) -> Result<(Vec<&'a str>, Binding), Fault> {
         let start = self.position();
         let mut names = Vec::new();
@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         Ok((Vec::new(), Binding::Declare))
     }
 
-    /// Reads a function or value with its arguments, and the `|` after them.
+    /// Reads a function or value with its arguments, up to and including a `|`.
     fn command(&mut self, context: &str, stage: usize) -> Result<Command, Fault> {
         let mut operands = Vec::new();
         loop {
@@ -89,7 +89,7 @@ impl<'a> Parser<'a> {
         Ok(Command { operand, arguments: operands })
     }
 
-    /// Reads a value with its fields; `None` if no value starts here.
+    /// Reads a value and its fields, such as `$x.Field`. Returns `None` if no value follows.
     fn operand(&mut self) -> Result<Option<Operand>, Fault> {
         let token = self.peek();
         let at = token.at;
@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
         Ok(Some(self.with_fields(at, base, fields)))
     }
 
-    /// Reads the fields after a value: `.Field.Field`, without white space in between.
+    /// Reads the fields that directly follow a value, such as `.Field.Field`.
     fn with_fields(&mut self, at: usize, base: Base, mut fields: Vec<String>) -> Operand {
         while self.peek().kind == Kind::Field && !self.peek().spaced {
             fields.push(self.take().text[1..].to_owned());
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Refuses arguments for an operand that is neither a function nor a field.
+/// Fails if an operand has arguments, but is neither a function nor a field.
 fn check_callable(operand: &Operand, argument: Option<&Operand>, stage: usize) -> Result<(), Fault> {
     let takes_arguments = matches!(operand.base, Base::Function(_)) || !operand.fields.is_empty();
     if matches!(operand.base, Base::Literal(Value::Null)) {

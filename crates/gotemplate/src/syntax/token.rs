@@ -7,22 +7,22 @@ pub(super) enum Kind {
     Open,
     Close,
     Dot,
-    /// Field: `.Name`.
+    /// Field, such as `.Name`.
     Field,
-    /// Variable: `$` or `$name`.
+    /// Variable, such as `$` or `$name`.
     Variable,
-    /// A function's name.
+    /// Name of a function.
     Word,
     Keyword,
     True,
     False,
     Nil,
     Number,
-    /// Character literal: `'x'`.
+    /// Character literal, such as `'x'`.
     Character,
-    /// String literal: `"text"`.
+    /// String literal, such as `"text"`.
     Quoted,
-    /// Raw string literal: `` `text` ``.
+    /// Raw string literal, such as `` `text` ``.
     Raw,
     Pipe,
     Declare,
@@ -30,10 +30,10 @@ pub(super) enum Kind {
     Comma,
     LeftParenthesis,
     RightParenthesis,
-    /// A character without a meaning in Go's templates.
+    /// Printable ASCII character without a meaning in templates.
     Other,
     EndOfText,
-    /// Unreadable text, with the reason. Always the last token.
+    /// Invalid text, with an error message. Always the last token.
     Bad(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! Syntax tree of a template. Each `at` is a byte offset in the template's text, for errors.
+//! Syntax tree of a template. Each field `at` is a byte offset in the template's text.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub(crate) struct Tree {
 #[derive(Debug)]
 pub(crate) enum Node {
     Text(String),
-    /// `{{ pipeline }}`: printed, unless it sets variables.
+    /// Action `{{ pipeline }}`, which prints the value unless the pipeline sets variables.
     Action(Pipeline),
     Branch(Branch),
-    /// `{{ template "name" pipeline }}` or a `{{ block }}`.
+    /// Call of a template by `{{ template }}` or `{{ block }}`.
     Call {
         at: usize,
         name: String,
@@ -29,7 +29,7 @@ pub(crate) enum Node {
     Continue,
 }
 
-/// Condition, body and `{{ else }}` of a block.
+/// An `{{ if }}`, `{{ with }}` or `{{ range }}` block.
 #[derive(Debug)]
 pub(crate) struct Branch {
     pub(crate) keyword: Keyword,
@@ -45,7 +45,7 @@ pub(crate) enum Keyword {
     Range,
 }
 
-/// `$names := command | command`.
+/// Pipeline such as `$name := command | command`.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) at: usize,
@@ -62,14 +62,14 @@ pub(crate) enum Binding {
     Assign,
 }
 
-/// Function or value, with its arguments.
+/// Function or value with its arguments.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) operand: Operand,
     pub(crate) arguments: Vec<Operand>,
 }
 
-/// Value with its fields: `base.Field.Field`. For `.Field`, the base is `.`.
+/// Value and its fields, such as `$x.Field`. In `.Field`, the base is `.`.
 #[derive(Debug)]
 pub(crate) struct Operand {
     pub(crate) at: usize,
