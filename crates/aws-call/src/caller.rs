@@ -1,4 +1,4 @@
-//! Signs a call, sends it and reads the answer.
+//! Calls an AWS service: signs the request, sends it and reads the response.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ use crate::error::CallError;
 use crate::refusal;
 use crate::service::Service;
 
-/// Timeout of one attempt. AWS answers in milliseconds.
+/// Timeout of one call. AWS usually responds in milliseconds.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
 pub type Failed = SdkError<ErrorMetadata, HttpResponse>;
@@ -39,19 +39,19 @@ pub struct Caller {
 #[derive(Debug, Clone)]
 pub struct Call<'a> {
     pub service: Service,
-    /// The action, as IAM writes it: `sns:Publish`.
+    /// IAM action, such as `sns:Publish`.
     pub action: &'static str,
-    /// Region of the call; `None`: the function's Region.
+    /// AWS Region to call, or `None` for the function's own Region.
     pub region: Option<&'a str>,
     pub method: &'static str,
-    /// Path without characters that need percent-encoding.
+    /// URL path, which must not need percent-encoding.
     pub path: &'a str,
     pub headers: Vec<(&'static str, &'a str)>,
     pub body: &'a str,
 }
 
 impl<'a> Call<'a> {
-    /// Call of a JSON service. `target` names the operation: `AmazonSSM.GetParameter`.
+    /// Creates a call in the AWS JSON protocol. `target` is the header `X-Amz-Target`: `AmazonSSM.GetParameter`.
     #[must_use]
     pub fn json(service: Service, action: &'static str, target: &'a str, body: &'a str) -> Self {
         let headers = vec![("content-type", "application/x-amz-json-1.1"), ("x-amz-target", target)];
@@ -60,8 +60,7 @@ impl<'a> Call<'a> {
 }
 
 impl Caller {
-    /// Caller with the HTTP client, credentials and Region of the SDK's clients. Fails if one of these is missing in the
-    /// configuration.
+    /// Takes the HTTP client, credentials and Region from the SDK configuration. Fails if one of the three is missing.
     pub fn new(aws: &SdkConfig) -> Result<Self, &'static str> {
         Ok(Self {
             aws: Arc::new(aws.clone()),
@@ -80,7 +79,7 @@ impl Caller {
         serde_json::from_slice(&answer).map_err(|error| CallError::unanswered(call.action, error))
     }
 
-    /// Makes a call. On failure, returns the SDK's own error.
+    /// Makes a call. Unlike [`Self::call`], returns the SDK's error type.
     pub async fn attempt(&self, call: &Call<'_>) -> Result<Vec<u8>, Failed> {
         let attempt = async {
             let credentials = self.credentials.provide_credentials().await.map_err(SdkError::construction_failure)?;
@@ -98,7 +97,7 @@ impl Caller {
         }
     }
 
-    /// Endpoint from the configuration (`AWS_ENDPOINT_URL_SNS`); without one, the endpoint of the Region.
+    /// Returns the configured endpoint (`AWS_ENDPOINT_URL_SNS`), or else the default endpoint in `region`.
     fn endpoint(&self, service: Service, region: &str) -> String {
         let key = ServiceConfigKey::builder().service_id(service.id()).env("AWS_ENDPOINT_URL").profile("endpoint_url");
         let key = key.build().expect("it is complete");

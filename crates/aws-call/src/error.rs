@@ -1,4 +1,4 @@
-//! Failures of AWS calls, classified by the remedy.
+//! Errors of AWS calls, classified by cause.
 
 use std::error::Error;
 use std::fmt;
@@ -8,13 +8,13 @@ use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use spillway_retry::Transient;
 
-/// Failure of a call to AWS, made by an SDK client or signed by hand.
+/// Error of an AWS call, made by an SDK client or by [`Caller`](crate::Caller).
 #[derive(Debug)]
 pub struct CallError {
-    /// The action, as IAM writes it: `ec2:DescribeInstances`.
+    /// IAM action, such as `ec2:DescribeInstances`.
     pub action: &'static str,
     pub kind: CallErrorKind,
-    /// Error code and message from AWS. Empty if no answer came.
+    /// Error code and message from AWS. Empty if AWS sent no readable response.
     answer: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -23,9 +23,9 @@ pub struct CallError {
 pub enum CallErrorKind {
     Denied,
     Throttled,
-    /// No readable answer: DNS, TCP, TLS, a timeout or an unexpected body.
+    /// No readable response: the network failed, a timeout expired, or the body was unexpected.
     Unreachable,
-    /// Internal error at AWS (5xx).
+    /// Internal error of the AWS service (5xx), or a conflict with another change of the resource.
     Broken,
     Refused,
 }
@@ -92,7 +92,7 @@ impl CallError {
         self.answer.strip_prefix(code).is_some_and(|rest| rest.starts_with(':'))
     }
 
-    /// Failure in AWS' answer, classified by its code and, if known, its HTTP status.
+    /// Creates an error from an AWS response, classified by `code` and `status`.
     #[must_use]
     pub fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
         let kind = kind_of(code, status.unwrap_or_default());

@@ -1,7 +1,6 @@
-//! AWS calls without an SDK client: signed here and sent by the SDK's HTTP client.
+//! Calls AWS services without an SDK client. docs/contributing/decisions/0014 gives the reason.
 //!
-//! docs/contributing/decisions/0014 lists the called services and the reason. A call is one attempt: `spillway-retry` repeats
-//! calls.
+//! Failed calls are not retried here: see the crate `spillway-retry`.
 
 mod caller;
 mod error;

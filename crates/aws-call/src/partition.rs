@@ -1,7 +1,6 @@
-//! Domain of a Region's endpoints, which depends on the partition.
+//! Domain of AWS endpoints in a Region, such as `amazonaws.com.cn`.
 
-/// Partitions whose domain is not `amazonaws.com`: prefix of the names of their Regions, and domain (`endpoint_lib.rs` of each
-/// SDK client).
+/// Region name prefixes and their endpoint domains, from `endpoint_lib.rs` of the SDK clients.
 const DOMAINS: [(&str, &str); 6] = [
     ("cn-", "amazonaws.com.cn"),
     ("eusc-", "amazonaws.eu"),

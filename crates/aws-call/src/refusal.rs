@@ -1,14 +1,13 @@
-//! Error code and message of a refused call. Their place in the answer depends on the protocol:
+//! Reads the error code and message from an error response. The protocol determines the fields:
 //!
-//! * JSON: the header `x-amzn-errortype` or the field `__type`; the field `message` or `Message`
-//! * XML (SNS): the elements `Code` and `Message`
+//! * JSON: code in the header `x-amzn-errortype` or the field `__type`, message in the field `message` or `Message`
+//! * XML (SNS): elements `Code` and `Message`
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::error::ErrorMetadata;
 use serde_json::Value;
 
-/// Code and first line of the message, if present. Further lines are dropped: after a wrong signature, they contain the request
-/// with the session token.
+/// Returns the error code and the first line of the message. Further lines may contain the session token.
 pub(crate) fn read(response: &HttpResponse) -> ErrorMetadata {
     let body = String::from_utf8_lossy(response.body().bytes().unwrap_or_default());
     let header = response.headers().get("x-amzn-errortype").map(str::to_owned);
@@ -29,7 +28,7 @@ pub(crate) fn read(response: &HttpResponse) -> ErrorMetadata {
     refusal.build()
 }
 
-/// Code without its namespace prefix and URL suffix.
+/// Removes the namespace prefix and the URL suffix of an error code.
 fn bare(code: &str) -> &str {
     let code = code.split(':').next().unwrap_or_default();
     code.rsplit('#').next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Services that are called without an SDK client, and their endpoints.
+//! AWS services that are called without an SDK client, and their endpoints.
 
 use crate::partition::dns_suffix;
 
@@ -12,7 +12,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// Service id of the SDK. In capitals, the id is a part of a variable such as `AWS_ENDPOINT_URL_SECRETS_MANAGER`.
+    /// Returns the SDK's service id, from which variables such as `AWS_ENDPOINT_URL_SECRETS_MANAGER` are formed.
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::Lambda => "Lambda",

@@ -1,13 +1,10 @@
-//! Wall-clock time. In tests that stop Tokio's clock, this time stands still too.
-//!
-//! Notices have wall-clock times, and waits use Tokio's clock. Each invocation reads both clocks once, at its start, to convert
-//! between them.
+//! Conversion between wall-clock times, which notices have, and Tokio's instants, which waits use.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Conversion between wall-clock time and Tokio's clock. Each invocation makes a new conversion, because Lambda's freeze stops
-/// the monotonic clock.
+/// Wall-clock time and Tokio instant of the same moment. Each invocation needs a new `Clock`, because Tokio's clock stops while
+/// Lambda freezes the process.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     wall: Timestamp,
@@ -19,7 +16,7 @@ impl Clock {
         Self::starting_at(Timestamp::now())
     }
 
-    /// Clock whose wall-clock time is now `wall`.
+    /// Clock with `wall` as the current wall-clock time.
     pub fn starting_at(wall: Timestamp) -> Self {
         Self { wall, instant: Instant::now() }
     }

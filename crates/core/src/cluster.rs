@@ -10,8 +10,7 @@ impl ClusterName {
         Self(name.into())
     }
 
-    /// Returns `true` if EKS allows the name for a cluster (EKS API reference, `CreateCluster`). A tag may have another name,
-    /// because other systems write the same tags.
+    /// Returns `true` if EKS accepts `name` as a cluster name (EKS API reference, `CreateCluster`).
     #[must_use]
     pub fn is_possible(name: &str) -> bool {
         let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-/// Minimum `HeartbeatTimeout` that Auto Scaling allows. Assumed while the hook's own timeout cannot be read.
+/// Minimum `HeartbeatTimeout` in Auto Scaling, assumed if the hook's timeout cannot be read.
 const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum wait of Auto Scaling for a hook: "48 hours or 100 times the heartbeat timeout, whichever is smaller" (Amazon EC2 Auto
-/// Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks").
+/// Maximum time for which Auto Scaling waits for a hook: "48 hours or 100 times the heartbeat timeout, whichever is smaller"
+/// (Amazon EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks").
 pub const LONGEST: Duration = Duration::from_hours(48);
 const MOST_TIMEOUTS: u32 = 100;
-/// Time before the timeout at which the action is completed, so that the answer reaches Auto Scaling in time.
+/// Reserve before the hook's timeout for the call `CompleteLifecycleAction`.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookTimeouts {
     /// Maximum time between two heartbeats: `HeartbeatTimeout`.
     pub timeout: Duration,
-    /// Maximum wait, with any number of heartbeats: `GlobalTimeout`.
+    /// Maximum time for which the hook holds the instance, with any number of heartbeats: `GlobalTimeout`.
     pub total: Duration,
 }
 
 impl HookTimeouts {
-    /// Reads the hook's `HeartbeatTimeout` and `GlobalTimeout` in seconds, as Auto Scaling describes them.
+    /// Timeouts from the hook's `HeartbeatTimeout` and `GlobalTimeout`, in seconds.
     pub fn described(heartbeat_timeout: Option<i32>, global_timeout: Option<i32>) -> Self {
         let seconds = |seconds: Option<i32>| seconds.and_then(|s| u64::try_from(s).ok()).map(Duration::from_secs);
         let timeout = seconds(heartbeat_timeout).unwrap_or(LEAST_TIMEOUT);
@@ -28,17 +28,17 @@ impl HookTimeouts {
         Self { timeout, total }
     }
 
-    /// Timeouts of a hook that Auto Scaling does not describe: the shortest heartbeat timeout and the longest wait.
+    /// Timeouts of a hook that cannot be read: the shortest `timeout` and the longest `total` in Auto Scaling.
     pub fn unknown() -> Self {
         Self { timeout: LEAST_TIMEOUT, total: LONGEST }
     }
 
-    /// Maximum time from the notice to a completion that Auto Scaling accepts.
-    pub fn longest_wait_for_answer(self) -> Duration {
+    /// Maximum time from the notice until Spillway completes the lifecycle action.
+    pub fn longest_hold(self) -> Duration {
         self.total.saturating_sub(FOR_THE_ANSWER)
     }
 
-    /// Time between two heartbeats: half of the timeout, because one heartbeat may then be late without harm.
+    /// Time between two heartbeats: half of the timeout, so that a late heartbeat does no harm.
     pub fn heartbeat_interval(self) -> Duration {
         self.timeout / 2
     }

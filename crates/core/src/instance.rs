@@ -1,4 +1,4 @@
-//! Instance: its cluster, its state and its owner, from EC2's description. Pure.
+//! EC2 instance, with its cluster and its owner from EC2's tags. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use spillway_notice::InstanceId;
 
 use crate::cluster::ClusterName;
 
-/// Auto Scaling's own tag on its instances.
+/// Tag that Auto Scaling adds to its instances: the name of the Auto Scaling group.
 const GROUP: &str = "aws:autoscaling:groupName";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
     pub id: InstanceId,
-    /// Availability zone, which is a part of the node's provider id.
+    /// Availability Zone, which is a part of the node's provider id.
     pub zone: String,
-    /// Private DNS name, which usually is the node's name. EC2 removes the DNS name of an ended instance.
+    /// Private DNS name, usually also the node's name; absent after termination.
     pub private_dns_name: Option<String>,
     pub state: InstanceState,
     pub type_name: Option<String>,
-    /// Id of the spot request; absent if EC2 names none.
+    /// Id of the Spot request that launched the instance, if any.
     pub spot_request: Option<String>,
     pub tags: BTreeMap<String, String>,
 }
@@ -36,14 +36,12 @@ impl Instance {
         format!("aws:///{}/{}", self.zone, self.id)
     }
 
-    /// Returns `true` if the provider id names the instance. The cloud provider also accepts a provider id without the zone, and
-    /// the bare instance id.
+    /// Returns `true` if the provider id names the instance, with or without the zone.
     pub fn is_named_by(&self, provider_id: &str) -> bool {
         provider_id.rsplit('/').next() == Some(self.id.as_str())
     }
 
-    /// Instance as its node describes it, without EC2's tags. The node's labels name the owner instead. `None`: the node belongs
-    /// to another instance.
+    /// Instance from the data of its node, without EC2's tags. `None`: the node belongs to another instance.
     pub fn of_node(id: &InstanceId, name: &str, provider_id: &str) -> Option<Self> {
         let (zone, last) = provider_id.strip_prefix("aws:///")?.split_once('/')?;
         (last == id.as_str()).then(|| Self {
@@ -65,20 +63,20 @@ impl Instance {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Membership {
     In(ClusterName),
-    /// No cluster: the instance is not a node of EKS.
+    /// The tags name no EKS cluster.
     NoCluster,
-    /// Several clusters. A drain in any of them could be wrong.
+    /// The tags name several EKS clusters.
     Several(Vec<String>),
 }
 
-/// EKS' own tag, whose value is the cluster's name. Only AWS can write it.
+/// Tag with the cluster's name as value. Only AWS can write tags with the prefix `aws:`.
 const EKS_TAG: &str = "aws:eks:cluster-name";
-/// Tags with the cluster's name as value, of managed node groups, Karpenter and Auto Mode.
+/// Tags of managed node groups, Karpenter and Auto Mode with the cluster's name as value.
 const NAME_TAGS: [&str; 2] = ["eks:cluster-name", "eks:eks-cluster-name"];
-/// Older convention: the key names the cluster, and the value is `owned` or `shared`.
+/// Prefix of a tag key that ends with the cluster's name. The value is `owned` or `shared`.
 const KEY_PREFIX: &str = "kubernetes.io/cluster/";
 
-/// Reads the cluster from an instance's tags. EKS' own tag takes precedence over all others.
+/// Reads the cluster from an instance's tags. `EKS_TAG` takes precedence over all other tags.
 pub fn membership(tags: &BTreeMap<String, String>) -> Membership {
     if let Some(name) = tags.get(EKS_TAG).filter(|name| ClusterName::is_possible(name)) {
         return Membership::In(ClusterName::new(name));
@@ -105,7 +103,7 @@ pub enum ManagedBy {
     ManagedNodeGroup,
     Karpenter,
     AutoMode,
-    /// EKS Fargate, recognized by a label of the node only.
+    /// EKS Fargate, recognized only by a node label.
     Fargate,
     Hybrid,
 }
@@ -132,8 +130,8 @@ pub const OWNER_TAGS: [&str; 4] = [
     "karpenter.sh/nodepool",
 ];
 
-/// Reads the node's owner from an instance's tags. On an instance of an Auto Scaling group, tags of Karpenter and Auto Mode are
-/// not trusted: only AWS can write the group's tag, and Karpenter and Auto Mode have no groups.
+/// Reads the node's owner from an instance's tags. If the instance is in an Auto Scaling group, [`OWNER_TAGS`] do not count,
+/// because Karpenter and Auto Mode have no groups.
 pub fn managed_by(tags: &BTreeMap<String, String>) -> ManagedBy {
     if tags.contains_key("eks:nodegroup-name") {
         return ManagedBy::ManagedNodeGroup;
@@ -144,7 +142,7 @@ pub fn managed_by(tags: &BTreeMap<String, String>) -> ManagedBy {
     }
 }
 
-/// Warning about an owner tag that is not trusted, because the instance is in an Auto Scaling group.
+/// Warning if a self-managed instance of an Auto Scaling group has one of [`OWNER_TAGS`].
 pub fn untrusted_owner_tag(tags: &BTreeMap<String, String>) -> Option<String> {
     let (owner, tag) = owner_tag(tags)?;
     let group = tags.get(GROUP).filter(|_| managed_by(tags) == ManagedBy::SelfManaged)?;
@@ -155,7 +153,7 @@ pub fn untrusted_owner_tag(tags: &BTreeMap<String, String>) -> Option<String> {
     ))
 }
 
-/// Owner that the tags name (Karpenter or Auto Mode), and the tag with the owner.
+/// First of [`OWNER_TAGS`] in `tags`, with its owner: Karpenter or Auto Mode.
 fn owner_tag(tags: &BTreeMap<String, String>) -> Option<(ManagedBy, &'static str)> {
     let tag = OWNER_TAGS.into_iter().find(|tag| tags.contains_key(*tag))?;
     Some((if tag.starts_with("eks:") { ManagedBy::AutoMode } else { ManagedBy::Karpenter }, tag))

@@ -1,4 +1,4 @@
-//! Invocation: its id, its clock and its time limits.
+//! Lambda invocation, and the times by which its last steps must end.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::Home;
@@ -6,18 +6,18 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 
-/// Reserve before Lambda ends the invocation, for completing a hook or starting a continuation.
+/// Time before Lambda's timeout that is reserved for completing the hook or starting another invocation.
 const DRAIN_RESERVE: SignedDuration = SignedDuration::from_secs(5);
-/// Reserve for starting a continuation after the hook could not be completed.
+/// Time before Lambda's timeout that is reserved for starting another invocation.
 const HOOK_RESERVE: SignedDuration = SignedDuration::from_millis(2_500);
-/// Reserve for the receipt.
+/// Time before Lambda's timeout that is reserved for the receipt.
 const RECEIPT_RESERVE: SignedDuration = SignedDuration::from_millis(500);
-/// Reserve for the function's answer to Lambda.
+/// Time before Lambda's timeout that is reserved for the function's response.
 const ANSWER_RESERVE: SignedDuration = SignedDuration::from_millis(100);
 
 #[derive(Debug)]
 pub struct Invocation {
-    /// Lambda's request id, equal for all attempts at an event.
+    /// Lambda's request id, the same for all retries of an event.
     pub request_id: String,
     pub function: String,
     pub home: Home,
@@ -26,7 +26,7 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// Invocation that begins now and that Lambda ends at `deadline_ms` after the Unix epoch.
+    /// Invocation that begins now and ends at Lambda's `deadline_ms` (Unix time in milliseconds).
     pub fn begin(request_id: &str, function: &str, deadline_ms: u64) -> Self {
         let end = i64::try_from(deadline_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let (home, function) = (Home::of_function(function), function.to_owned());
@@ -54,7 +54,7 @@ impl Invocation {
         self.before_the_end(ANSWER_RESERVE)
     }
 
-    /// Returns `true` if the drain of this invocation ends before `limit`.
+    /// Returns `true` if the invocation must stop draining before `limit`.
     pub fn is_over_before(&self, limit: Timestamp) -> bool {
         self.clock.instant(limit) > self.drains_until()
     }

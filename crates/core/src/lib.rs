@@ -1,7 +1,6 @@
-//! Decisions about notices, nodes and pods: pure rules over plain data. No client, no SDK, no socket; of Tokio only `Instant`.
+//! Decisions about notices, nodes and pods, as pure functions without calls to AWS or Kubernetes.
 //!
-//! The drain's library (`crates/drainer`) calls AWS and the cluster, and acts. Both sides use the same names: `drain/evict.rs`
-//! there sends an eviction, `drain/answer.rs` here interprets the answer.
+//! `crates/drainer` makes the calls, and passes the responses to this crate.
 
 pub mod clock;
 pub mod cluster;

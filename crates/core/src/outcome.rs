@@ -1,4 +1,4 @@
-//! Result of an action, with its data and the receipt's sentence. Pure.
+//! Result of an invocation, and the sentence about the result in the receipt. Pure.
 
 mod drain;
 mod uncordon;
@@ -16,18 +16,17 @@ use crate::node::uncordon::UncordonResult;
 pub use drain::DrainOutcome;
 pub use uncordon::UncordonOutcome;
 
-/// Result of an action. Actions with several results have their own enum.
+/// Result of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Drain(DrainOutcome),
-    /// The node is cordoned, and the settings demand no drain.
+    /// The node is cordoned, and the settings require no drain.
     Cordoned {
         node: String,
     },
-    /// Karpenter drains the node, or had begun to drain the node before.
+    /// Result of deleting the node's `NodeClaim`, so that Karpenter drains the node.
     HandedOver(HandedOver),
-    /// The node of a launched instance is Ready, `after_s` seconds after the notice. `uncordoned`: result of its uncordon, if the
-    /// node was drained before.
+    /// The node is Ready, `after_s` seconds after the launch notice. `uncordoned`: result of the uncordon after a drain, if any.
     Ready {
         node: String,
         after_s: i64,
@@ -39,7 +38,7 @@ pub enum Outcome {
         instance: InstanceId,
         node: UncordonOutcome,
     },
-    /// The drain is postponed to a later time or until other drains end. A schedule delivers the notice again.
+    /// The drain is postponed until `begins`, when a schedule delivers the notice again.
     Postponed {
         instance: InstanceId,
         starts: Option<Timestamp>,
@@ -52,13 +51,12 @@ pub enum Outcome {
         instances: usize,
         left_out: usize,
     },
-    /// The maintenance lookup is done. `named`: number of EC2's scheduled events for our nodes. `missing`: instances without a
-    /// schedule, each of which gets an invocation.
+    /// EC2's scheduled events were read. `named`: number of events for nodes. `missing`: instances without a scheduled drain.
     MaintenanceLookedUp {
         named: usize,
         missing: Vec<String>,
     },
-    /// The node is declared out of service.
+    /// The node has the out-of-service taint.
     OutOfService {
         node: String,
     },
@@ -66,13 +64,13 @@ pub enum Outcome {
     Continued {
         unfinished: String,
     },
-    /// The instance is not a node of a handled cluster, and its hook was completed.
+    /// The hook was completed, because the instance has no node to drain or to wait for.
     NotANode {
         reason: Reason,
     },
-    /// Dry run: the action that was not done.
+    /// Dry run: description of the action that was not done.
     WouldHave(String),
-    /// The settings disable the notice. The notice's hook is left to others, and was not read.
+    /// The settings exclude the notice, and Spillway has not read the notice's hook.
     LeftToOthers(Reason),
     Ignored(Reason),
 }
@@ -113,7 +111,7 @@ impl Outcome {
         }
     }
 
-    /// Returns `true` if no metric counts the outcome, because the instance is in no handled cluster or the event was no notice.
+    /// Returns `true` if metrics omit the outcome, for example because the instance is in no cluster that Spillway handles.
     pub fn is_uncounted(&self) -> bool {
         match self {
             Self::MaintenanceLookedUp { .. } => true,
@@ -122,7 +120,7 @@ impl Outcome {
         }
     }
 
-    /// Sentence for the receipt. If the notice is ignored, the sentence includes the state of its hook.
+    /// Sentence for the receipt. If the notice is ignored, the sentence includes the state of the notice's hook.
     pub fn reason(&self, hook: Option<&HookRecord>) -> String {
         match (self, hook) {
             (Self::NotANode { .. }, Some(hook)) => format!("{self}; {hook}"),
@@ -223,7 +221,7 @@ fn handed_over(handed: &HandedOver, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Outcome of a dry run for a notice of several instances, with the first few of them.
+/// Outcome of a dry run for a notice that names several instances.
 pub fn would_have_fanned_out(instances: &[String]) -> Outcome {
     Outcome::WouldHave(format!("handed on, once for each of its instances: {}", first_few(instances)))
 }

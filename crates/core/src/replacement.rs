@@ -1,8 +1,7 @@
-//! Request to an Auto Scaling group to replace an instance at the notice, before AWS takes the instance. Pure.
+//! Decides whether to ask an Auto Scaling group for a replacement before AWS takes an instance. Pure.
 //!
-//! The group terminates the instance without decrementing its desired capacity, and launches another instance. Meanwhile a
-//! terminate hook of Spillway holds the first instance, and the hook's notice joins the drain. The request is made if
-//! [`takes_part`], [`before_calls`], [`of_group`] and [`confirmed`] agree.
+//! The group terminates the old instance and launches a new instance. A lifecycle hook holds the old instance during the drain.
+//! The replacement is requested if [`takes_part`], [`before_calls`], [`of_group`] and [`confirmed`] all allow the request.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +12,29 @@ use spillway_settings::{GroupTag, NoticeFamily, Policy, Settings};
 use crate::instance::{Instance, ManagedBy};
 use crate::node::claimant::{Claim, ClaimResult};
 
-/// Tag of the groups that take part. Groups propagate the tag to their instances.
+/// Tag that an Auto Scaling group and its instances need for replacements.
 pub const TAG: (&str, &str) = ("spillway:replace", "true");
-/// Statuses of a spot request whose instance EC2 takes back (EC2 user guide, "Spot request status"). If EC2 needs the capacity,
-/// EC2 sets one of the last two at once, although the instance still runs for two minutes.
+/// Statuses of a Spot request whose instance EC2 interrupts (EC2 user guide, "Spot request status").
 const INTERRUPTED: [&str; 3] =
     ["marked-for-termination", "instance-terminated-by-price", "instance-terminated-no-capacity"];
-/// Codes of scheduled events that stop the instance or end it. A reboot needs no replacement.
+/// Codes of EC2's scheduled events that stop or terminate the instance.
 const ENDS: [&str; 2] = ["instance-retirement", "instance-stop"];
-/// Maximum time between the notice and the change of the spot request's status.
+/// Maximum time between the notice and the last status change of the Spot request.
 const APART: SignedDuration = SignedDuration::from_mins(5);
-/// Scaling processes of a group that a replacement needs.
+/// Scaling processes that a replacement needs. If the group has suspended one of these processes, no replacement is requested.
 const PROCESSES: [&str; 2] = ["Launch", "Terminate"];
-/// Minimum of the hourly limit of replacements, for small groups.
+/// Hourly limit of replacements in a small group.
 const LEAST_LIMIT: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replacement {
-    /// The group took the request at this time.
+    /// Auto Scaling accepted the request at this time.
     Requested(Timestamp),
     NotRequested(NotRequested),
 }
 
 impl Replacement {
-    /// Text for the receipt. Times count from the notice.
+    /// Text for the receipt, with the time in seconds since the notice.
     pub fn text(&self, notice: Timestamp) -> String {
         match self {
             Self::Requested(at) => format!("requested at {:.1} s", at.duration_since(notice).as_secs_f64()),
@@ -86,30 +84,30 @@ pub enum NotRequested {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupState {
     pub tags: BTreeMap<String, String>,
-    /// Names of the terminate hooks.
+    /// Names of the group's termination lifecycle hooks.
     pub hooks: Vec<String>,
-    /// Lifecycle state of the instance; absent if the group does not have the instance.
+    /// Lifecycle state of the instance; `None` if the instance is not in the group.
     pub instance: Option<String>,
     pub has_warm_pool: bool,
     pub suspended: Vec<String>,
     pub rebalances: bool,
     pub desired: usize,
-    /// Number of instances that were replaced in the last hour, by requests without a decrement.
+    /// Number of instances that were replaced in the last hour.
     pub replaced: usize,
 }
 
-/// EC2's own record of what the notice announces.
+/// EC2's record of the interruption or maintenance that the notice announces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmation {
     SpotRequest {
         status: String,
         updated: Timestamp,
     },
-    /// Codes of the scheduled events that are not over.
+    /// Codes of the instance's scheduled events that have not ended.
     ScheduledEvents(Vec<String>),
 }
 
-/// Returns `true` if an instance or a group has [`TAG`].
+/// Returns `true` if the tags of an instance or a group contain [`TAG`].
 pub fn is_tagged(tags: &BTreeMap<String, String>) -> bool {
     tags.get(TAG.0).is_some_and(|value| value == TAG.1)
 }
@@ -125,7 +123,7 @@ pub fn takes_part(notice: &Notice, instance: &Instance, settings: &Settings) -> 
     is_named && is_tagged(&instance.tags)
 }
 
-/// Checks without a call to AWS: the settings, the claim and the owner of the node.
+/// Checks the settings, the claim and the node's owner, without a call to AWS.
 pub fn before_calls(
     notice: &Notice,
     instance: &Instance,
@@ -145,8 +143,7 @@ pub fn before_calls(
     refusals.into_iter().find(|(is_refused, _)| *is_refused).map_or(Ok(()), |(_, reason)| Err(reason))
 }
 
-/// Returns `true` if this delivery of the event holds the claim. Of several notices and deliveries for a node, only one holds the
-/// claim.
+/// Returns `true` if the claim belongs to `event`, not to another notice or another delivery of `event`.
 fn is_held(claim: &Claim, event: &str) -> bool {
     match &claim.how {
         ClaimResult::First | ClaimResult::CordonedByOthers | ClaimResult::Again => true,
@@ -156,7 +153,7 @@ fn is_held(claim: &Claim, event: &str) -> bool {
     }
 }
 
-/// Checks the state of the group and of the instance in it.
+/// Checks the group, and the state of the instance in the group.
 pub fn of_group(group: &GroupState, settings: &Settings) -> Result<(), NotRequested> {
     if let Some(obstacle) = obstacles(group, settings).into_iter().next() {
         return Err(obstacle);
@@ -187,12 +184,12 @@ pub fn obstacles(group: &GroupState, settings: &Settings) -> Vec<NotRequested> {
     .collect()
 }
 
-/// Maximum number of replacements of a group in an hour.
+/// Maximum number of replacements per hour in a group with the desired capacity `desired`.
 pub fn limit(desired: usize) -> usize {
     LEAST_LIMIT.max(desired / 2)
 }
 
-/// Checks EC2's own record of the interruption or the maintenance.
+/// Checks that EC2's record confirms the notice.
 pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotRequested> {
     match confirmation {
         Confirmation::SpotRequest { status, updated } => {
@@ -207,8 +204,7 @@ pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotR
     }
 }
 
-/// Deadline of a terminate hook's notice that has joined the claim of a spot notice: the deadline of this claim. `None`: the
-/// hook's own deadline applies, for example because the claim's deadline has passed.
+/// Deadline of the claim, if a terminate notice has joined the claim of a Spot notice. `None`: the notice keeps its own deadline.
 pub fn deadline_of_claim(
     notice: &Notice,
     instance: &Instance,

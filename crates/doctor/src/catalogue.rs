@@ -1,8 +1,7 @@
-//! Ids of all checks and findings. `docs/doctor.md` explains them.
+//! Ids of all checks and findings in `docs/doctor.md`.
 
 use serde::Serialize;
 
-/// Id of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -26,7 +25,6 @@ pub(crate) enum CheckId {
     Nodes,
 }
 
-/// Id of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! Clusters to check: the requested cluster, the clusters of the settings, or all EKS clusters of the Region.
+//! Selects the clusters to check: the requested cluster, the parameter `Clusters`, or all EKS clusters of the Region.
 
 use spillway_core::cluster::ClusterName;
 use spillway_drainer::Context;
@@ -14,7 +14,7 @@ use crate::retry_end;
 const ID: CheckId = CheckId::Clusters;
 const LIST: &str = "eks:ListClusters";
 
-pub(crate) async fn look(
+pub(crate) async fn run_check(
     context: &Context,
     request: &SelfTestRequest,
     region: &str,
@@ -62,7 +62,7 @@ fn unknown(error: &str) -> Finding {
     Finding::new(FindingId::ClustersUnknown, Severity::Unknown, LIST, what, REVERT_DRIFT)
 }
 
-/// Returns a finding for clusters that `Clusters` does not name. Severity Info, because they may be left out on purpose.
+/// Reports, as information only, EKS clusters that the parameter `Clusters` does not name.
 fn not_named(there: &[ClusterName], chosen: &[ClusterName], stack: &str, region: &str) -> Option<Finding> {
     let left: Vec<_> = there.iter().filter(|cluster| !chosen.contains(cluster)).cloned().collect();
     let what = format!("the parameter Clusters does not name {}: notices of their nodes are ignored", names(&left));

@@ -1,4 +1,4 @@
-//! Checks Lambda's concurrency limit: each drain takes one of the account's concurrent executions.
+//! Checks that the account's Lambda concurrency limit suffices: each drain takes one execution.
 
 use spillway_drainer::aws::{self, CallError, Itself};
 use spillway_startup::logs::chain;
@@ -10,16 +10,16 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::Concurrency;
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
-/// Default of Lambda's quota L-B99A9384 in accounts that are not new. Also the minimum value of a quota request.
+/// Usual concurrency limit of an account (Lambda quota L-B99A9384), and minimum value of a quota request.
 const USUAL: usize = 1000;
-/// Minimum number of concurrent executions. With fewer, blocked drains may occupy all of them. A new account has 10.
+/// Minimum concurrency limit. With a lower limit, blocked drains may occupy all executions.
 const LEAST: usize = 50;
 
 pub(crate) async fn limit(itself: &Itself, end: Instant) -> Result<u64, CallError> {
     aws::until(ACCOUNT_SETTINGS, retry_end(end), || itself.concurrency_limit()).await
 }
 
-pub(crate) fn look(limit: &Result<u64, CallError>, nodes: usize) -> Check {
+pub(crate) fn run_check(limit: &Result<u64, CallError>, nodes: usize) -> Check {
     let limit = match limit {
         Ok(limit) => usize::try_from(*limit).unwrap_or(usize::MAX),
         Err(error) => return unknown(error),
@@ -44,7 +44,7 @@ fn unknown(error: &CallError) -> Check {
     Check::made(ID, "the concurrency limit is unknown", vec![finding])
 }
 
-/// Finding for an account in which blocked hooks can use up all concurrent executions.
+/// Reports a limit so low that blocked drains may occupy all executions.
 fn too_few_for_hooks(limit: usize, nodes: usize) -> Finding {
     let what = format!(
         "are too few: Lambda's quota L-B99A9384 leaves {limit}, fewer than {LEAST}. Each drain for a lifecycle hook takes one until \
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn more_nodes_than_executions_are_a_warning() {
-        assert_eq!(look(&Ok(60), 60).findings, []);
-        let check = look(&Ok(60), 61);
+        assert_eq!(run_check(&Ok(60), 60).findings, []);
+        let check = run_check(&Ok(60), 61);
         let [finding] = &check.findings[..] else { panic!("{check:?}") };
         assert_eq!(finding.severity, Severity::Warn);
         assert!(finding.what.contains("60 for all functions, but Spillway drains 61 nodes"), "{finding:?}");
@@ -86,12 +86,12 @@ mod tests {
 
     #[test]
     fn fewer_than_fifty_executions_fail_and_no_answer_is_unknown() {
-        assert_eq!(look(&Ok(50), 0).findings, []);
-        let check = look(&Ok(49), 0);
+        assert_eq!(run_check(&Ok(50), 0).findings, []);
+        let check = run_check(&Ok(49), 0);
         let [finding] = &check.findings[..] else { panic!("{check:?}") };
         assert_eq!(finding.severity, Severity::Fail);
         assert!(finding.what.contains("quota L-B99A9384") && finding.what.contains("blocked hooks"), "{finding:?}");
-        let check = look(&Err(CallError::unanswered(ACCOUNT_SETTINGS, "the time was up")), 48);
+        let check = run_check(&Err(CallError::unanswered(ACCOUNT_SETTINGS, "the time was up")), 48);
         assert_eq!(check.findings[0].id, FindingId::ConcurrencyUnknown);
     }
 }

@@ -1,4 +1,4 @@
-//! Self-test, called doctor in the documentation: checks in advance that the next notice would be handled. Read-only.
+//! Self-test (doctor): checks whether the next notice would be handled. Changes nothing in the clusters.
 
 mod account;
 mod catalogue;
@@ -16,7 +16,7 @@ use futures_util::{StreamExt as _, stream};
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
 use spillway_drainer::Context;
-use spillway_eks::OtherNames;
+use spillway_eks::UnlistedNames;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 use tracing::Instrument as _;
@@ -26,27 +26,27 @@ use report::Check;
 pub use report::SelfTestReport;
 pub use request::{SelfTestRequest, request};
 
-/// Maximum number of clusters that are checked at once. Each of them may have a page of pods in memory.
+/// Maximum number of clusters to check at the same time, which limits the memory use.
 const CLUSTERS_AT_ONCE: usize = 4;
 
-/// Retry period of one request. Shorter than in a drain, because a user waits for the report.
+/// Time after which a failing request is no longer retried, because a user waits for the report.
 const RETRY_PERIOD: Duration = Duration::from_secs(10);
 
 fn retry_end(end: Instant) -> Instant {
     end.min(Instant::now() + RETRY_PERIOD)
 }
 
-/// Makes all checks, logs the report and returns it. The report also names checks that could not be made.
+/// Runs all checks, logs the report and returns the report.
 pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let span = tracing::error_span!("self-test", request.id = invocation.request_id);
-    look(context, request, invocation).instrument(span).await
+    run_check(context, request, invocation).instrument(span).await
 }
 
-async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
+async fn run_check(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let end = invocation.drains_until();
     let checks = match context.settings.wrong {
         // The other checks need valid settings.
-        Some(_) => vec![account::variables::look(&context.settings)],
+        Some(_) => vec![account::variables::run_check(&context.settings)],
         None => checks(context, request, invocation, end).await,
     };
     let report = SelfTestReport::new(&invocation.request_id, invocation.clock, checks);
@@ -60,10 +60,10 @@ async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocat
     report
 }
 
-/// Caches the names of the clusters: if EC2 does not describe a notice's instance, the drain searches these clusters.
-async fn remember_names(context: &Context, request: &SelfTestRequest, clusters: &[ClusterName]) {
-    let others = if request.cluster.is_some() { OtherNames::Keep } else { OtherNames::Drop };
-    if let Err(error) = context.access.clusters.remember_names(clusters, others).await {
+/// Saves the cluster names in Parameter Store, for drains that must search all clusters for a node.
+async fn store_names(context: &Context, request: &SelfTestRequest, clusters: &[ClusterName]) {
+    let others = if request.cluster.is_some() { UnlistedNames::Keep } else { UnlistedNames::Drop };
+    if let Err(error) = context.access.clusters.store_names(clusters, others).await {
         tracing::warn!(
             error = chain(&error),
             "cannot cache the names of the clusters in Parameter Store; while EC2 does not answer, only known clusters are searched"
@@ -72,16 +72,16 @@ async fn remember_names(context: &Context, request: &SelfTestRequest, clusters: 
 }
 
 async fn checks(context: &Context, request: &SelfTestRequest, invocation: &Invocation, end: Instant) -> Vec<Check> {
-    let (clusters, of_names) = clusters::look(context, request, &invocation.home.region, end).await;
+    let (clusters, of_names) = clusters::run_check(context, request, &invocation.home.region, end).await;
     let of_account = account::checks(context, &clusters, invocation, end);
     let of_clusters = stream::iter(&clusters)
-        .map(|cluster| cluster::look(context, cluster, invocation, end))
+        .map(|cluster| cluster::run_check(context, cluster, invocation, end))
         .buffered(CLUSTERS_AT_ONCE)
         .collect::<Vec<_>>();
     let limit = concurrency::limit(&context.itself, end);
     let (of_account, of_clusters, limit) = tokio::join!(of_account, of_clusters, limit);
-    remember_names(context, request, &clusters).await;
-    let concurrency = concurrency::look(&limit, of_clusters.iter().map(|cluster| cluster.nodes).sum());
+    store_names(context, request, &clusters).await;
+    let concurrency = concurrency::run_check(&limit, of_clusters.iter().map(|cluster| cluster.nodes).sum());
     let of_clusters = of_clusters.into_iter().flat_map(|cluster| cluster.checks);
     [of_names].into_iter().chain(of_account).chain([concurrency]).chain(of_clusters).collect()
 }

@@ -1,4 +1,4 @@
-//! Writes the report as JSON log lines, one for each check.
+//! Writes the report as JSON log lines.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -15,8 +15,7 @@ struct Line<'a> {
     report: &'a SelfTestReport,
 }
 
-/// Returns one line for each check, and several lines for a check with many findings. Each line is a report of one check, with
-/// the timestamp and the level that Lambda's log filter needs.
+/// Returns one log line for each check, or several lines if the check is too large for one line.
 pub(crate) fn lines(report: &SelfTestReport, now: Timestamp) -> impl Iterator<Item = String> {
     report.checks.iter().flat_map(Check::in_parts).map(move |check| {
         let level = match check.status {

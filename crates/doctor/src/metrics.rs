@@ -7,7 +7,7 @@ use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 use crate::report::{CheckStatus, SelfTestReport, Severity};
 use crate::request::SelfTestRequest;
 
-/// Log line that `CloudWatch` reads as metrics. `None` for one cluster: its metrics would end alarms about other clusters.
+/// Returns the metrics as a log line. `None` if only one cluster was checked, because alarms are about all clusters.
 pub(crate) fn line(report: &SelfTestReport, request: &SelfTestRequest, stack: &str, now: Timestamp) -> Option<String> {
     if request.cluster.is_some() {
         return None;
@@ -16,8 +16,7 @@ pub(crate) fn line(report: &SelfTestReport, request: &SelfTestRequest, stack: &s
     Some(emf::line(stack, &metrics, &Breakdown::default(), now))
 }
 
-/// Metrics of docs/metrics.md. For an incomplete report, `Findings` is left out, so that `FindingsAlarm` keeps its state.
-/// `SelfTests` is 0, which triggers `SelfTestAlarm`.
+/// Returns the metrics in docs/metrics.md. If the report is incomplete, `Findings` is omitted and `SelfTests` is 0.
 fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
     let is_known = report.status != CheckStatus::Unknown;
     let findings = is_known.then(|| report.count(Severity::Fail));

@@ -1,4 +1,4 @@
-//! Report of a self-test: checks with their findings. Pure. Ids are stable, because alarms, scripts and tests use them.
+//! Report of a self-test: checks with their findings. Pure.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -13,15 +13,15 @@ use spillway_startup::logs::chain;
 
 use crate::catalogue::{CheckId, FindingId};
 
-/// Version of the report, raised when a field is renamed or changes its meaning.
+/// Version of the report format, raised if a field is renamed or changes its meaning.
 const VERSION: u32 = 2;
 
 const FINDINGS_OF_A_CHECK: usize = 30;
 const NODES_OF_A_FINDING: usize = 20;
-/// Maximum size of one check in a log line. The other 8 KiB are for the message and the other fields of the report.
+/// Maximum size of a check in one log line. 8 KiB are reserved for the other fields of the line.
 const MOST_BYTES_OF_A_PART: usize = LONGEST_LINE - 8 * 1024;
 
-/// Remedy for a stack that was changed by hand. Deploying the same template again would not revert the change.
+/// Remedy for a stack that was changed by hand. Deploying the same template again does not revert the change.
 pub(crate) const REVERT_DRIFT: &str =
     "revert the manual change by a drift-aware change set (docs/troubleshooting.md, what was changed by hand)";
 
@@ -72,7 +72,7 @@ pub(crate) struct Check {
     pub(crate) findings_cut: usize,
 }
 
-/// Fault or fact that a check found.
+/// Fault or information that a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Finding {
@@ -86,7 +86,7 @@ pub(crate) struct Finding {
     pub(crate) what: String,
     /// Remedy.
     pub(crate) to_do: String,
-    /// Command of the remedy, or a command that shows more.
+    /// Command that applies the remedy or shows details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
     /// First twenty affected nodes.
@@ -102,7 +102,7 @@ pub(crate) struct Finding {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HeldUpNode {
     pub(crate) node: String,
-    /// Objects of the findings that prevent the node's drain.
+    /// Objects that prevent the drain of the node.
     pub(crate) because: Vec<String>,
 }
 
@@ -112,13 +112,13 @@ pub(crate) struct HeldUpNode {
 #[cfg_attr(test, schemars(rename = "Status"))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CheckStatus {
-    /// Without a fault.
+    /// No fault found.
     Ok,
     /// Skipped, because the settings do not need the check or an earlier check failed.
     Skipped,
     /// Drains work, but not as well as possible.
     Warn,
-    /// Incomplete, or not made at all.
+    /// The check is incomplete.
     Unknown,
     /// A drain would fail, or pods would be lost.
     Fail,
@@ -129,7 +129,7 @@ pub(crate) enum CheckStatus {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Severity {
-    /// Without a fault.
+    /// Information, not a fault.
     Info,
     /// Drains work, but not as well as possible.
     Warn,
@@ -169,13 +169,13 @@ impl Finding {
         Self { nodes: nodes.take(NODES_OF_A_FINDING).map(|node| node.to_string()).collect(), nodes_count, ..self }
     }
 
-    /// Adds a command. A command with control characters is dropped, because a terminal would not show them.
+    /// Adds a command, unless the command contains control characters, which a terminal would not show.
     pub(crate) fn with_command(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()).filter(|command| !command.chars().any(char::is_control)), ..self }
     }
 }
 
-/// Quotes a value as one word of a shell. Names in commands are not trusted.
+/// Quotes an untrusted value as one word of a shell command.
 pub(crate) fn quoted(value: impl fmt::Display) -> String {
     let value = value.to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+".contains(c);
@@ -235,7 +235,7 @@ impl Check {
     }
 }
 
-/// Returns the last part. If `more` does not fit, adds a new part and returns that.
+/// Returns the last part, or a new part if `more` does not fit into the last.
 fn last_with_room_for<'a>(parts: &'a mut Vec<Check>, more: &impl Serialize) -> &'a mut Check {
     let last = parts.last().expect("at least one part");
     if json_bytes(last) + json_bytes(more) > MOST_BYTES_OF_A_PART {
@@ -296,7 +296,7 @@ impl SelfTestReport {
     }
 }
 
-/// Count with a noun in the singular or plural.
+/// Formats a count with a noun: "1 node", "2 nodes".
 pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! Events that start a self-test. Pure. Parsing is lenient, because people write these events and a self-test changes nothing.
+//! Parses events that start a self-test. Pure.
 
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
@@ -7,7 +7,7 @@ use spillway_core::cluster::ClusterName;
 pub struct SelfTestRequest {
     /// Cluster to check; all clusters if `None`.
     pub(crate) cluster: Option<ClusterName>,
-    /// `true` for the self-test at the end of a deployment.
+    /// `true` if the end of a deployment started the self-test.
     pub ends_deployment: bool,
 }
 

@@ -1,5 +1,4 @@
-//! Failures of an invocation, one variant for each remedy. Lambda repeats a failed event, and moves it to the failure queue in
-//! the end.
+//! Failures of an invocation, which Lambda retries before it moves the event to the failure queue.
 
 use std::error::Error;
 
@@ -20,7 +19,7 @@ use crate::node::node_claim::NODE_CLAIMS;
 
 pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
 
-/// Failure of a notice. Its text is shown in the failure queue, the log and the receipt.
+/// Failure of a notice, with a text for the failure queue, the log and the receipt.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("the settings are wrong: {0}")]
@@ -31,14 +30,14 @@ pub enum Failure {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Aws(#[from] CallError),
-    /// The tags name an unknown cluster: `kOps` and `OpenShift` use the same tag.
+    /// The instance's tags name a cluster that is not in EKS, such as a `kOps` cluster.
     #[error("EKS has no cluster {cluster} in this account and Region, though the tags of the instance name it")]
     UnknownCluster {
         cluster: ClusterName,
         #[source]
         why: CallError,
     },
-    /// EKS' description of the cluster is unusable.
+    /// The cluster cannot be used, for example because EKS' description is incomplete.
     #[error("cannot use cluster {cluster}")]
     Cluster {
         cluster: ClusterName,
@@ -53,23 +52,23 @@ pub enum Failure {
         #[source]
         error: ApiError,
     },
-    /// The notice came after the instance had gone.
+    /// The notice was handled after its deadline, and the node has left the cluster.
     #[error("the notice came too late: instance {instance} was to go at {deadline}, and its node has left the cluster")]
     TooLate { instance: String, deadline: Timestamp },
-    /// The function was deployed without a schedule group.
+    /// A schedule is needed, but the function was deployed without a schedule group.
     #[error(
         "cannot schedule a later invocation: the setting SPILLWAY_SCHEDULES is missing (docs/troubleshooting.md, NoSchedules)"
     )]
     NoSchedules,
     #[error("node {node} is still cordoned by Spillway, because {why}; fix the node, then run kubectl uncordon {node}")]
     NotBack { node: String, why: String },
-    /// The time was up before all pods had left the node.
+    /// The drain's window ended before all pods had left the node.
     #[error("{} still on node {node} when the time was up", pods_were(*lost, *all))]
     PodsLost { node: String, lost: usize, all: usize },
-    /// The invocation ended before its wait for volumes and load balancers was over.
+    /// The drain's window ended before volumes and load balancers had released the instance.
     #[error("node {node} is empty, but volumes or load balancers may still be attached to its instance")]
     StillHeld { node: String },
-    /// The time was up before all pods had left the node, whose instance the group keeps.
+    /// The drain's window ended with pods left, and the Auto Scaling group keeps the instance.
     #[error(
         "{} still on node {node} when the time was up ({what_blocks}); its group keeps instance {instance}, and no pod was \
          forced. When the pods have left, terminate it: aws autoscaling terminate-instance-in-auto-scaling-group --instance-id \
@@ -77,13 +76,13 @@ pub enum Failure {
         pods_were(*left, *all)
     )]
     InstanceKept { node: String, left: usize, all: usize, what_blocks: String, instance: String, region: String },
-    /// The launched instance cannot run pods.
+    /// The launched instance did not become a Ready node.
     #[error("instance {instance} is not ready for the pods of cluster {cluster}: {readiness}")]
     NotReady { instance: String, cluster: ClusterName, readiness: Readiness },
 }
 
 impl Failure {
-    /// Text with all causes and the remedy.
+    /// Text of the failure and its sources, with advice if access was denied.
     pub fn text(&self) -> String {
         format!("{}{}", chain(self), self.advice())
     }
@@ -102,7 +101,7 @@ impl Failure {
         }
     }
 
-    /// Stable name for alarms and the failure queue.
+    /// Stable name of the failure for alarms and the failure queue.
     pub(crate) fn error_type(&self) -> &'static str {
         match self {
             Self::Settings(_) => "WrongSettings",
@@ -134,11 +133,11 @@ impl Failure {
         }
     }
 
-    /// Work that a later invocation may finish. `None` if the failure needs a change by people. A 401 that lasts to the end
-    /// means a missing access entry, not a busy authenticator.
+    /// Work that a later invocation may finish. `None` if a later invocation cannot help.
     pub(crate) fn unfinished(&self) -> Option<Unfinished> {
         match self {
             Self::Aws(error) => error.is_transient().then_some(Unfinished::Call),
+            // A 401 after all retries means a missing access entry, not a busy authenticator.
             Self::Kubernetes { error, .. } => {
                 (error.is_transient() && error.code() != Some(401)).then_some(Unfinished::Call)
             }
@@ -155,7 +154,7 @@ impl Failure {
         }
     }
 
-    /// Returns `true` if the node is out of reach until people grant access or fix the tags.
+    /// Returns `true` if Spillway cannot reach the node until people grant access or fix the tags.
     pub(crate) fn is_access_denied(&self) -> bool {
         match self {
             Self::Refused(Refusal::SeveralClusters { .. }) | Self::UnknownCluster { .. } => true,
@@ -167,7 +166,7 @@ impl Failure {
         }
     }
 
-    /// Returns the status 401 or 403 of a cluster that denied access.
+    /// Returns 401 or 403 if the API server denied access, else `None`.
     pub(crate) fn denied_code(&self) -> Option<u16> {
         match self {
             Self::Kubernetes { error, .. } => error.code().filter(|code| matches!(code, 401 | 403)),
@@ -176,7 +175,7 @@ impl Failure {
     }
 }
 
-/// Returns the beginning of a sentence about lost pods, such as "2 of 6 pods were".
+/// Returns the beginning of a sentence about pods, such as "2 of 6 pods were".
 fn pods_were(lost: usize, all: usize) -> String {
     match (lost, all) {
         (1, 1) => "the one pod that had to leave was".to_owned(),
@@ -185,7 +184,7 @@ fn pods_were(lost: usize, all: usize) -> String {
     }
 }
 
-/// Errors of the API server may be transient. Calls to AWS have been retried before they become a failure.
+/// Treats failures of AWS calls as final, because AWS calls were already retried.
 impl Transient for Failure {
     fn is_transient(&self) -> bool {
         matches!(self, Self::Kubernetes { error, .. } if error.is_transient())

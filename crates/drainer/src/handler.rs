@@ -1,8 +1,10 @@
-//! Story of a notice: notice → instance → cluster → decision → node and drain → lifecycle → receipt.
+//! Handles a notice from the event to the receipt:
 //!
-//! [`handle`] reads the event, acts on it and writes the receipt. [`follow`] holds the lifecycle action while [`act`] finds the
-//! instance and its cluster, and [`carry_out`] decides and runs a function of `actions`. This function completes the lifecycle
-//! action itself; after a failure [`unfinished`] does. No module of `actions` calls this module.
+//! 1. [`handle`] reads the event, and at the end publishes the receipt.
+//! 2. [`follow`] sends heartbeats for the lifecycle hook until the next two steps are done.
+//! 3. [`act`] finds the instance and its cluster.
+//! 4. [`carry_out`] decides and runs the action, a function in `actions`, which also completes the lifecycle action.
+//! 5. [`unfinished`] continues a failed notice in a later invocation, or completes the lifecycle action.
 
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
@@ -19,7 +21,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::actions::identify::{Identified, identify};
-use crate::actions::lifecycle::{HandlingStage, last_answer};
+use crate::actions::lifecycle::{HandlingStage, result_after_failure};
 use crate::actions::postpone::Postponement;
 use crate::actions::undo_check::{self, DueCheck};
 use crate::actions::{self, Next};
@@ -33,7 +35,7 @@ use crate::publish::publish;
 use crate::receipt::record::Record;
 use crate::receipt::{Publication, StepName, Subject};
 
-/// Handles one event: reads the notice, acts on it, writes the receipt. After an error, Lambda repeats the event.
+/// Handles one event: reads the notice, acts on the notice, and publishes the receipt. If this fails, Lambda retries the event.
 pub async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
     let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
     let span = span::open(&invocation.request_id, event_id.as_deref());
@@ -55,7 +57,7 @@ pub async fn handle(context: &Context, event: Value, invocation: &Invocation) ->
     handling.instrument(span).await
 }
 
-/// Reads the event. Fails for every event while the settings are wrong.
+/// Reads the event. Fails if the settings are invalid.
 fn read(context: &Context, event: Value, invocation: &Invocation) -> Result<Incoming, Failure> {
     if let Some(wrong) = &context.settings.wrong {
         return Err(Failure::Settings(wrong.clone()));
@@ -96,7 +98,7 @@ async fn act_on(
     }
 }
 
-/// Follows one notice: acts on it, holds its lifecycle action meanwhile, and leaves the rest to a later invocation.
+/// Acts on one notice while heartbeats keep its lifecycle hook waiting. Leaves unfinished work to a later invocation.
 async fn follow(
     context: &Context,
     notice: &Notice,
@@ -130,8 +132,7 @@ async fn follow(
     ended
 }
 
-/// Resolves instance and cluster, then acts. A failure has the stage, which shows whether a decision has been made:
-/// [`last_answer`] depends on the stage.
+/// Finds the instance and its cluster, then decides and acts. Returns a failure with its stage, for [`result_after_failure`].
 async fn act(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -141,19 +142,18 @@ async fn act(
     let undecided = |failure| (HandlingStage::Undecided, failure);
     let (instance, cluster) = match resolve(context, notice, invocation, window.end, record).await {
         Ok(Ownership::Ours(instance, cluster)) => (instance, cluster),
-        // Somebody else owns the instance, and completes its hook.
+        // Another owner handles the instance and completes its hook.
         Ok(Ownership::NotOurs(
             reason @ (Reason::NotOurCluster(_)
             | Reason::NotOurClusters { .. }
             | Reason::NoManagedTag { .. }
             | Reason::AnotherGroup { .. }),
         )) => return Ok(Outcome::Ignored(reason)),
-        // No instance or no cluster: the instance is no node. Its hook is completed if the settings say so.
+        // There is no instance or no cluster. The setting `HooksWithoutNode` decides whether the hook is completed.
         Ok(Ownership::NotOurs(reason)) => {
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
-        // The instance or its cluster could not be resolved. For a notice that an instance has started (`Kind::Running`) a check is
-        // scheduled for later. Every other notice returns the failure.
+        // The instance or its cluster is unknown. For `Kind::Running`, an undo check tries again later; other notices fail.
         Err(failure) => {
             let check = UndoCheck::first(&history.notice, notice);
             let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;
@@ -163,7 +163,9 @@ async fn act(
     if let Some(warning) = untrusted_owner_tag(&instance.tags) {
         record.warn(warning);
     }
-    if let Some(reason) = actions::found::over_or_moved(context, attempt, &instance).await.map_err(undecided)? {
+    if let Some(reason) =
+        actions::recheck_maintenance::over_or_moved(context, attempt, &instance).await.map_err(undecided)?
+    {
         return Ok(Outcome::Ignored(reason));
     }
     let managed_by = managed_by(&instance.tags);
@@ -182,7 +184,7 @@ enum Ownership {
     NotOurs(Reason),
 }
 
-/// Finds the instance in EC2, or by its node if EC2 does not answer; then its cluster, by tags and settings.
+/// Finds the instance and its cluster. Returns [`Ownership::NotOurs`] if Spillway does not act on the instance.
 async fn resolve(
     context: &Context,
     notice: &Notice,
@@ -223,7 +225,7 @@ async fn resolve(
     Ok(Ownership::Ours(Box::new(instance), cluster))
 }
 
-/// Decides, and runs the action. If the action begins within two minutes, sleeps until then and decides again.
+/// Decides and runs the action. If a postponed drain is due within two minutes, sleeps until then and decides again.
 async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Attempt { notice, invocation, settings, .. } = target.attempt;
     let decide = || decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now());
@@ -231,7 +233,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     if let Decision::Postpone(begins) = decision
         && later::sleep_if_short(begins, invocation).await
     {
-        if let Some(reason) = actions::found::called_off(context, target.attempt).await {
+        if let Some(reason) = actions::recheck_maintenance::called_off(context, target.attempt).await {
             return Ok(Outcome::Ignored(reason).into());
         }
         decision = decide();
@@ -255,7 +257,8 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     }
 }
 
-/// Leaves the rest to a later invocation. If there is no time for one, completes the lifecycle action and returns the failure.
+/// Continues a failed notice in a later invocation. If no time is left, completes the lifecycle action with the result of
+/// [`result_after_failure`], and returns the failure.
 async fn unfinished(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -267,7 +270,7 @@ async fn unfinished(
     if attempt.leaves_time_after(&failure) {
         return actions::continue_next::continue_next(context, attempt, &failure, record).await;
     }
-    let Some(result) = last_answer(attempt, &failure, stage, settings) else { return Err(failure) };
+    let Some(result) = result_after_failure(attempt, &failure, stage, settings) else { return Err(failure) };
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.hold_action_during(completing).await {
         Ok(()) => Err(failure),
@@ -283,7 +286,7 @@ async fn unfinished(
     }
 }
 
-/// Runs an undo check: gives the node back if the cause of its cordon is over.
+/// Runs an undo check: uncordons the node if the cause of its cordon is over.
 async fn run_undo_check(
     context: &Context,
     notice: &Notice,

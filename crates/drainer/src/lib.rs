@@ -1,13 +1,13 @@
-//! Drain function: receives a notice, drains the node, writes a receipt.
+//! Library of the drain function: receives a notice, drains the node, and writes a receipt.
 //!
 //! # Layout
-//! Read `handler` first. `spillway-notice` reads notices, and `spillway-settings` reads settings. `spillway-core` decides; its
-//! modules have the names of this crate's. The modules of this crate from the lowest to the highest; none imports a later one:
-//! `invocation`, `aws`, `kube`, `node`, `failure`, `drain`, `later`, `receipt`, `context`, `publish`, `actions`, `handler`.
+//! Read `handler` first. Decisions are in `spillway-core`, in modules with the same names as here. A module imports only modules
+//! before it in this list: `invocation`, `aws`, `kube`, `node`, `failure`, `drain`, `later`, `receipt`, `context`, `publish`,
+//! `actions`, `handler`.
 //!
-//! # What is public
-//! For the function: `Context`, made once, and `handle`. For the doctor (`crates/doctor`): the context's clients, `aws`, `kube`, and
-//! the dry runs `rehearse` and `preview_pod`.
+//! # Public items
+//! The function uses `Context` and `handle`. The doctor (`crates/doctor`) uses the clients of `Context`, `aws`, `kube`, and the
+//! dry runs `rehearse` and `preview_pod`.
 
 mod actions;
 pub mod aws;

@@ -14,12 +14,11 @@ use tower::{BoxError, Service};
 
 use crate::token::{self, TokenError};
 
-/// Age at which a token is replaced. The difference to [`token::LIFETIME`] is a reserve for slow requests and for clocks that
-/// differ by minutes.
+/// Age at which a token is replaced: five minutes before [`token::LIFETIME`], for slow requests and inexact clocks.
 const REPLACE_AT_AGE: Duration = Duration::from_mins(10);
 const _: () = assert!(REPLACE_AT_AGE.as_secs() < token::LIFETIME.as_secs());
 
-/// Signs tokens for one cluster and caches the last one.
+/// Signs tokens for one cluster and caches the last token.
 #[derive(Debug)]
 pub(crate) struct Signer {
     cluster: ClusterName,
@@ -39,10 +38,10 @@ impl Signer {
         Self { cluster, region, credentials, current: Mutex::new(None) }
     }
 
-    /// Authorization header at `now`. A token's age is measured by the wall clock, because a monotonic clock stops while Lambda
-    /// freezes the process.
+    /// Returns the authorization header. If the cached token is too old at `now`, signs a new token.
     fn header(&self, now: SystemTime) -> Result<HeaderValue, TokenError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        // A monotonic clock stops while Lambda freezes the process.
         let fresh =
             current.as_ref().filter(|signed| now.duration_since(signed.at).is_ok_and(|age| age < REPLACE_AT_AGE));
         if let Some(signed) = fresh {
@@ -56,7 +55,7 @@ impl Signer {
         Ok(header)
     }
 
-    /// Drops a token that the API server refused. The next request signs a new one.
+    /// Drops a token that the API server refused, so that the next request signs a new token.
     fn refused(&self, header: &HeaderValue) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_some_and(|signed| signed.header == header) {

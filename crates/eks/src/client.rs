@@ -1,7 +1,6 @@
-//! Kubernetes client for one cluster.
+//! Kubernetes client for one cluster and one invocation.
 //!
-//! A client lives for one invocation. Lambda freezes the process between invocations, and a connection that is cut in this time
-//! fails at its next use.
+//! Connections are not reused across invocations: while Lambda freezes the process, a connection may be cut.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +9,10 @@ use aws_credential_types::Credentials;
 
 use crate::bearer::Signer;
 use crate::clusters::Cluster;
-use crate::renewing::{Renewals, Renewing};
+use crate::renewing::{DescribeLimit, Renewing};
 use crate::transport::{ConnectError, is_certificate, is_connect, transport};
 
-/// Client for one cluster over one connection. Unlike `kube::Client`, it implements `Debug`.
+/// Client for one cluster, wrapped to implement `Debug`.
 #[derive(Clone)]
 pub struct Connection {
     pub client: kube::Client,
@@ -25,30 +24,29 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// Makes a client for `cluster` that signs tokens with `credentials` and renews the cluster's description after a failed
-/// connection. Sends no request.
+/// Creates a client without connecting. If a connection fails later, the client calls `DescribeCluster` again.
 pub fn connect(
     cluster: &Cluster,
-    renewals: &Renewals,
+    describe_limit: &DescribeLimit,
     region: &str,
     credentials: Credentials,
 ) -> Result<Connection, ConnectError> {
     let signer = Arc::new(Signer::new(cluster.name.clone(), region.to_owned(), credentials));
     let transport = move |cluster: &Cluster| transport(cluster, Arc::clone(&signer));
-    let service = Renewing::new(cluster, renewals.clone(), transport)?;
+    let service = Renewing::new(cluster, describe_limit.clone(), transport)?;
     Ok(Connection { client: kube::Client::new(service, "default") })
 }
 
-/// Cause of a failed connection. The cached description of the cluster may be out of date.
+/// Cause of a failed connection to the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionFailure {
-    /// The server's certificate is not signed by the cluster's authority for the endpoint.
+    /// The API server's certificate is invalid, for example signed by another certificate authority.
     Certificate,
-    /// No answer: DNS, TCP or another TLS error.
+    /// DNS, TCP or TLS failure, except an invalid certificate.
     Network,
 }
 
-/// Returns the cause if the connection failed. `None`: the error came over an established connection.
+/// Returns the cause of a failed connection, or `None` for every other error.
 #[must_use]
 pub fn connection_failure(error: &kube::Error) -> Option<ConnectionFailure> {
     match error {
@@ -71,7 +69,7 @@ mod tests {
         let cluster = Cluster { name: ClusterName::new("prod"), endpoint: endpoint.to_owned(), ca: ca.to_vec() };
         let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
         let clusters = Arc::new(Clusters::new(aws_sdk_eks::Client::from_conf(config), None));
-        connect(&cluster, &Renewals::new(clusters), "us-east-1", Credentials::new("a", "b", None, None, "test"))
+        connect(&cluster, &DescribeLimit::new(clusters), "us-east-1", Credentials::new("a", "b", None, None, "test"))
     }
 
     #[test]

@@ -1,7 +1,6 @@
-//! Endpoint and certificate authority of each cluster, described by EKS once and cached while the function is warm.
+//! Reads the endpoint and certificate authority of each cluster from EKS once, and caches both in memory.
 //!
-//! EKS rotates certificate authorities, and a recreated cluster has a new endpoint. Therefore EKS is called again after a failed
-//! connection, without the cache.
+//! After a failed connection, EKS is called again, because the endpoint or certificate authority may have changed.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -19,7 +18,7 @@ use spillway_core::cluster::ClusterName;
 use spillway_retry::Transient as _;
 use tokio::time::sleep;
 
-use crate::remembered::{OtherNames, Remembered};
+use crate::stored::{StoredClusters, UnlistedNames};
 
 const DESCRIBE: &str = "eks:DescribeCluster";
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,20 +30,20 @@ pub struct Cluster {
     pub ca: Vec<u8>,
 }
 
-/// Time after which Parameter Store is read if EKS has not answered. EKS usually answers in 0.1 s.
+/// Time to wait for EKS before Parameter Store is read. EKS usually responds in 0.1 s.
 const EKS_ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, thiserror::Error)]
 pub enum DescribeError {
     #[error("cannot describe cluster {0}")]
     Call(ClusterName, #[source] Box<SdkError<DescribeClusterError>>),
-    /// The answer lacks a field that a connection needs: the cluster is being created or deleted.
+    /// The response lacks the endpoint or certificate authority, because the cluster is being created or deleted.
     #[error("cluster {0} has no usable {1} yet")]
     Incomplete(ClusterName, &'static str),
 }
 
 impl DescribeError {
-    /// Returns `true` if a later call may succeed.
+    /// Returns `true` if a retry may succeed.
     fn may_pass(&self) -> bool {
         let Self::Call(_, error) = self else { return false };
         let Some(answer) = error.as_service_error() else { return true };
@@ -57,48 +56,48 @@ impl DescribeError {
 #[derive(Debug)]
 pub struct Clusters {
     eks: aws_sdk_eks::Client,
-    remembered: Option<Remembered>,
+    stored: Option<StoredClusters>,
     known: Mutex<BTreeMap<ClusterName, Cluster>>,
 }
 
 impl Clusters {
-    /// Empty cache of EKS' descriptions. `remembered`: client for the copies in Parameter Store.
+    /// Creates an empty cache. With `stored`, copies in Parameter Store are used when EKS does not respond.
     #[must_use]
-    pub fn new(eks: aws_sdk_eks::Client, remembered: Option<Remembered>) -> Self {
-        Self { eks, remembered, known: Mutex::default() }
+    pub fn new(eks: aws_sdk_eks::Client, stored: Option<StoredClusters>) -> Self {
+        Self { eks, stored, known: Mutex::default() }
     }
 
     pub async fn get(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
         if let Some(cluster) = self.known_as(name) {
             return Ok(cluster);
         }
-        let cluster = match &self.remembered {
-            Some(remembered) => self.described_or_recalled(name, remembered).await?,
+        let cluster = match &self.stored {
+            Some(stored) => self.described_or_stored(name, stored).await?,
             None => self.describe(name).await?,
         };
         self.learn(&cluster);
         Ok(cluster)
     }
 
-    /// Describes the cluster again, and replaces the cached description. On failure the cached description stays.
+    /// Describes the cluster again and updates the cache. After a failure, the cache is unchanged.
     pub(crate) async fn renew(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
         let cluster = self.describe(name).await?;
         self.learn(&cluster);
         Ok(cluster)
     }
 
-    /// Writes a cached cluster to Parameter Store for other processes.
-    pub async fn remember(&self, name: &ClusterName) -> Result<(), CallError> {
-        match (&self.remembered, self.known_as(name)) {
-            (Some(remembered), Some(cluster)) => remembered.remember(&cluster).await,
+    /// Copies the cached description of a cluster to Parameter Store.
+    pub async fn store(&self, name: &ClusterName) -> Result<(), CallError> {
+        match (&self.stored, self.known_as(name)) {
+            (Some(stored), Some(cluster)) => stored.store(&cluster).await,
             _ => Ok(()),
         }
     }
 
-    /// Writes the names of all clusters to Parameter Store, for searches over all clusters.
-    pub async fn remember_names(&self, names: &[ClusterName], others: OtherNames) -> Result<(), CallError> {
-        match &self.remembered {
-            Some(remembered) => remembered.remember_names(names, others).await,
+    /// Writes cluster names to Parameter Store, for drains that must search all clusters for a node.
+    pub async fn store_names(&self, names: &[ClusterName], others: UnlistedNames) -> Result<(), CallError> {
+        match &self.stored {
+            Some(stored) => stored.store_names(names, others).await,
             None => Ok(()),
         }
     }
@@ -111,13 +110,13 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.name.clone(), cluster.clone());
     }
 
-    /// Names of the clusters that are cached or in Parameter Store.
-    pub async fn known_or_remembered(&self) -> Vec<ClusterName> {
-        let remembered = match &self.remembered {
-            Some(remembered) => remembered.recall_all().await,
+    /// Loads all clusters from Parameter Store into the cache, and returns the names in the cache.
+    pub async fn known_or_stored(&self) -> Vec<ClusterName> {
+        let stored = match &self.stored {
+            Some(stored) => stored.read_all().await,
             None => Vec::new(),
         };
-        for cluster in remembered {
+        for cluster in stored {
             self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(cluster.name.clone()).or_insert(cluster);
         }
         self.known.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
@@ -136,22 +135,18 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
-    /// Calls `DescribeCluster`. Reads Parameter Store instead if EKS fails or stays silent for [`EKS_ANSWERS_WITHIN`].
-    async fn described_or_recalled(
-        &self,
-        name: &ClusterName,
-        remembered: &Remembered,
-    ) -> Result<Cluster, DescribeError> {
-        let recalled = async {
+    /// Calls `DescribeCluster`. If EKS fails or does not respond within [`EKS_ANSWERS_WITHIN`], reads Parameter Store.
+    async fn described_or_stored(&self, name: &ClusterName, stored: &StoredClusters) -> Result<Cluster, DescribeError> {
+        let stored_cluster = async {
             sleep(EKS_ANSWERS_WITHIN).await;
-            let cluster = remembered.recall(name).await;
+            let cluster = stored.read(name).await;
             if cluster.is_some() {
                 tracing::warn!(cluster.name = %name, "EKS does not describe cluster {name}; using what the self-test wrote down");
             }
             cluster
         };
-        match select(pin!(self.describe(name)), pin!(recalled)).await {
-            Either::Left((Err(error), recalled)) if error.may_pass() => recalled.await.ok_or(error),
+        match select(pin!(self.describe(name)), pin!(stored_cluster)).await {
+            Either::Left((Err(error), stored_cluster)) if error.may_pass() => stored_cluster.await.ok_or(error),
             Either::Left((described, _)) => described,
             Either::Right((Some(cluster), _)) => Ok(cluster),
             Either::Right((None, described)) => described.await,

@@ -1,4 +1,4 @@
-//! Connects to an endpoint: DNS, TCP and TLS within one timeout.
+//! Connects to an endpoint. One timeout covers DNS, TCP and TLS.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use tokio::time::timeout;
 use tower::{BoxError, Service};
 
-/// Timeout of a connection. A handshake takes two round trips, and a spot notice leaves two minutes.
+/// Timeout for DNS, TCP and TLS of one connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]

@@ -1,17 +1,16 @@
-//! Access to an EKS cluster from outside: endpoint and certificate authority ([`Clusters`]), bearer token ([`token`]) and a
-//! Kubernetes client over one HTTP/2 connection ([`connect`]).
+//! Connects to EKS clusters: finds endpoints ([`Clusters`]), signs bearer tokens ([`token`]) and creates clients ([`connect`]).
 
 mod bearer;
 mod client;
 mod clusters;
 mod connector;
-mod remembered;
 mod renewing;
+mod stored;
 pub mod token;
 mod transport;
 
 pub use client::{Connection, ConnectionFailure, connect, connection_failure};
 pub use clusters::{Cluster, Clusters, DescribeError};
-pub use remembered::{OtherNames, Remembered};
-pub use renewing::Renewals;
+pub use renewing::DescribeLimit;
+pub use stored::{StoredClusters, UnlistedNames};
 pub use transport::ConnectError;

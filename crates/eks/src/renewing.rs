@@ -1,5 +1,6 @@
-//! Calls `DescribeCluster` again after a failed connection, because the cluster's certificate authority or endpoint may have
-//! changed. The failed request does not wait for EKS' answer. Requests after the answer use the new endpoint.
+//! Calls `DescribeCluster` after a failed connection, because the endpoint or certificate authority may have changed.
+//!
+//! The failed request does not wait for the response. Later requests use the new endpoint.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,23 +17,22 @@ use tracing::Instrument as _;
 use crate::clusters::{Cluster, Clusters, DescribeError};
 use crate::transport::{ConnectError, Transport, is_connect};
 
-/// First pause between two `DescribeCluster` calls. The pause doubles up to [`LONGEST_PAUSE`]. In a storm, hundreds of functions
-/// connect to a dead API server many times a second, but EKS answers only ten calls a second in all.
+/// Pause after the first `DescribeCluster` call. Each further pause is twice as long, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// State of the repeated `DescribeCluster` calls, between which the pauses grow. Successive connections share this state.
+/// Limits the rate of `DescribeCluster` calls after failed connections. Successive connections share the limit.
 #[derive(Debug, Clone)]
-pub struct Renewals {
+pub struct DescribeLimit {
     clusters: Arc<Clusters>,
-    /// Time of the last `DescribeCluster` call. Locked while the call is under way.
+    /// Time of the last `DescribeCluster` call. The lock is held during the call.
     last: Arc<tokio::sync::Mutex<Option<Described>>>,
 }
 
 #[derive(Clone)]
 pub(crate) struct Renewing {
     current: Arc<Mutex<Current>>,
-    renewals: Renewals,
+    describe_limit: DescribeLimit,
     transport: Arc<MakeTransport>,
 }
 
@@ -58,7 +58,7 @@ enum RenewError {
     Connect(#[from] ConnectError),
 }
 
-impl Renewals {
+impl DescribeLimit {
     #[must_use]
     pub fn new(clusters: Arc<Clusters>) -> Self {
         Self { clusters, last: Arc::default() }
@@ -68,28 +68,27 @@ impl Renewals {
 impl Renewing {
     pub(crate) fn new(
         cluster: &Cluster,
-        renewals: Renewals,
+        describe_limit: DescribeLimit,
         transport: impl Fn(&Cluster) -> Result<Transport, ConnectError> + Send + Sync + 'static,
     ) -> Result<Self, ConnectError> {
         let current = Current { cluster: cluster.clone(), transport: transport(cluster)? };
-        Ok(Self { current: Arc::new(Mutex::new(current)), renewals, transport: Arc::new(transport) })
+        Ok(Self { current: Arc::new(Mutex::new(current)), describe_limit, transport: Arc::new(transport) })
     }
 
     fn current(&self) -> Current {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Calls `DescribeCluster` in the background. Does nothing if a call is under way, if the pause since the last call is not
-    /// over, or if the endpoint has changed since the request `failed`.
+    /// Calls `DescribeCluster` in the background, except during another call, during the pause, or if `failed` is not current.
     fn renew(&self, failed: &Cluster) {
-        let Ok(mut last) = Arc::clone(&self.renewals.last).try_lock_owned() else { return };
+        let Ok(mut last) = Arc::clone(&self.describe_limit.last).try_lock_owned() else { return };
         if self.current().cluster != *failed || last.is_some_and(|last| last.at.elapsed() < last.pause) {
             return;
         }
         *last = Some(Described::after(*last));
         let (renewing, failed) = (self.clone(), failed.clone());
         let renewed = async move {
-            match renewing.other_than(&failed).await {
+            match renewing.describe_if_changed(&failed).await {
                 Ok(Some(other)) => *renewing.current.lock().unwrap_or_else(PoisonError::into_inner) = other,
                 Ok(None) => {}
                 Err(error) => {
@@ -102,9 +101,9 @@ impl Renewing {
         tokio::spawn(renewed.in_current_span());
     }
 
-    /// Describes the cluster. Returns the new transport if the description has changed. The old transport keeps its connections.
-    async fn other_than(&self, known: &Cluster) -> Result<Option<Current>, RenewError> {
-        let cluster = self.renewals.clusters.renew(&known.name).await?;
+    /// Describes the cluster. Returns a new transport if the description has changed, or else `None`.
+    async fn describe_if_changed(&self, known: &Cluster) -> Result<Option<Current>, RenewError> {
+        let cluster = self.describe_limit.clusters.renew(&known.name).await?;
         if cluster == *known {
             return Ok(None);
         }
@@ -125,7 +124,7 @@ impl Service<Request<Body>> for Renewing {
     type Error = BoxError;
     type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
-    /// Always ready, because the transport is a pool.
+    /// Always ready, because the transport opens connections as needed.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }

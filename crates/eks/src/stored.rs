@@ -1,10 +1,8 @@
-//! Copies of cluster descriptions in Parameter Store, for processes that get no answer from EKS.
+//! Copies of cluster descriptions in Parameter Store, written by the self-test for use when EKS does not respond.
 //!
-//! Each new process describes its cluster, and a storm of notices starts hundreds of processes. EKS answers about ten calls a
-//! second. The self-test writes the copies. A process reads a copy if EKS throttles the process or stays silent.
+//! EKS accepts about ten calls a second, but many simultaneous notices start hundreds of processes.
 //!
-//! One parameter has the names of all clusters. A search over all clusters takes one call for the names, and one call for every
-//! ten clusters.
+//! A further parameter lists the names of all clusters.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -23,27 +21,27 @@ use crate::clusters::Cluster;
 const GET: &str = "ssm:GetParameter";
 const GET_SEVERAL: &str = "ssm:GetParameters";
 const PUT: &str = "ssm:PutParameter";
-/// Maximum number of names in a call of `GetParameters`.
+/// Maximum number of names in one `GetParameters` call.
 const NAMES_AT_ONCE: usize = 10;
-/// Last part of the name of the parameter that lists all clusters. No cluster's name begins with an underscore.
+/// Name of the parameter that lists all clusters. Cluster names cannot begin with an underscore.
 const NAMES: &str = "_names";
-/// Maximum number of characters in a parameter of the standard tier.
+/// Maximum number of characters in a standard parameter.
 const LONGEST_VALUE: usize = 4096;
-/// Pause after a write. Parameter Store accepts three writes a second from an account.
+/// Pause after a write, because Parameter Store accepts three writes a second.
 const WRITE_PAUSE: Duration = Duration::from_millis(350);
 
 #[derive(Debug)]
-pub struct Remembered {
+pub struct StoredClusters {
     caller: Caller,
     folder: String,
     region: String,
-    /// Held during a write and the pause after it.
+    /// Locked during a write and during the pause after the write.
     writing: Mutex<()>,
 }
 
-/// Treatment of clusters in the list of names that a self-test did not examine.
+/// Treatment of stored cluster names that the new list does not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OtherNames {
+pub enum UnlistedNames {
     Keep,
     Drop,
 }
@@ -56,7 +54,7 @@ enum Unusable {
     Endpoint(String),
 }
 
-impl Remembered {
+impl StoredClusters {
     #[must_use]
     pub fn new(caller: Caller, stack: &str, region: &str) -> Self {
         Self {
@@ -67,8 +65,8 @@ impl Remembered {
         }
     }
 
-    /// Reads the copy that a self-test wrote. If the copy cannot be read or used, a warning is logged.
-    pub(crate) async fn recall(&self, name: &ClusterName) -> Option<Cluster> {
+    /// Returns the copy of a cluster, or `None` if the copy is missing or unusable.
+    pub(crate) async fn read(&self, name: &ClusterName) -> Option<Cluster> {
         let parameter = self.parameter(name);
         match self.get(&parameter).await {
             Ok(text) => self.usable(name, &text?),
@@ -79,7 +77,7 @@ impl Remembered {
         }
     }
 
-    pub(crate) async fn recall_all(&self) -> Vec<Cluster> {
+    pub(crate) async fn read_all(&self) -> Vec<Cluster> {
         match self.get_all().await {
             Ok(found) => found.iter().filter_map(|(name, text)| self.usable(name, text)).collect(),
             Err(error) => {
@@ -99,8 +97,8 @@ impl Remembered {
         read(name, text, &self.region).inspect_err(unusable).ok()
     }
 
-    /// Writes the copy of a cluster, unless it is unchanged or unusable.
-    pub(crate) async fn remember(&self, cluster: &Cluster) -> Result<(), CallError> {
+    /// Writes the copy of a cluster, unless the copy is up to date or the endpoint is not an EKS endpoint.
+    pub(crate) async fn store(&self, cluster: &Cluster) -> Result<(), CallError> {
         let (parameter, text) = (self.parameter(&cluster.name), text_of(cluster));
         if read(&cluster.name, &text, &self.region).is_err() || self.get(&parameter).await?.as_ref() == Some(&text) {
             return Ok(());
@@ -108,10 +106,10 @@ impl Remembered {
         self.put(&parameter, &text).await
     }
 
-    /// Writes the names of all clusters. Omits names that do not fit.
-    pub(crate) async fn remember_names(&self, names: &[ClusterName], others: OtherNames) -> Result<(), CallError> {
+    /// Writes the list of cluster names. Names beyond [`LONGEST_VALUE`] are omitted.
+    pub(crate) async fn store_names(&self, names: &[ClusterName], others: UnlistedNames) -> Result<(), CallError> {
         let before = self.names().await?;
-        let kept = before.iter().filter(|_| others == OtherNames::Keep);
+        let kept = before.iter().filter(|_| others == UnlistedNames::Keep);
         let all: BTreeSet<_> = names.iter().chain(kept).collect();
         let mut text = String::new();
         for name in all {
@@ -189,8 +187,7 @@ fn read(name: &ClusterName, text: &str, region: &str) -> Result<Cluster, Unusabl
     Ok(Cluster { name: name.clone(), endpoint: endpoint.to_owned(), ca })
 }
 
-/// Returns `true` for an endpoint in this Region that only EKS can assign. For the test bed, a loopback address is accepted too:
-/// in Lambda only Lambda itself listens there.
+/// Returns `true` if only EKS can assign the endpoint. Loopback addresses are allowed for tests, and harmless in Lambda.
 fn is_of_eks(endpoint: &str, region: &str) -> bool {
     let Ok(url) = endpoint.parse::<http::Uri>() else { return false };
     let host = url.host().unwrap_or_default().to_ascii_lowercase();

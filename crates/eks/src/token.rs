@@ -1,8 +1,7 @@
 //! Bearer token of EKS: a presigned `GetCallerIdentity` request for STS.
 //!
-//! The authenticator of EKS sends the request to STS to identify the request's signer. This module only signs the request. The
-//! authenticator (`aws-iam-authenticator`, `pkg/token/token.go`) accepts only this form: these query parameters and no others,
-//! the cluster's name as a signed header, a host of STS, base64url without padding.
+//! EKS sends the request to STS to identify the signer. EKS accepts only this form: no other query parameters, the cluster's name
+//! as a signed header, an STS host, and base64url without padding (`aws-iam-authenticator`, `pkg/token/token.go`).
 
 use std::time::{Duration, SystemTime};
 
@@ -13,15 +12,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::SecretString;
 
-/// Lifetime of a token, counted from its signature. The authenticator ignores `X-Amz-Expires`.
+/// Lifetime of a token after signing, fixed by EKS.
 pub const LIFETIME: Duration = Duration::from_mins(15);
 
 const PREFIX: &str = "k8s-aws-v1.";
-/// Value of `X-Amz-Expires`. Old authenticators refuse other values; new ones ignore it.
+/// Value of `X-Amz-Expires`, which only old versions of the EKS authenticator check.
 const EXPIRES: Duration = Duration::from_mins(1);
 const CLUSTER_HEADER: &str = "x-k8s-aws-id";
 
-/// Signing failed: the credentials or the Region are unusable.
+/// Failure to sign a token with the given credentials and Region.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot sign an EKS token for cluster {cluster}")]
 pub struct TokenError {
@@ -68,7 +67,7 @@ fn presign(
     Ok(signed.uri().to_string())
 }
 
-/// Regional STS endpoint. Outside the `aws` partition the global endpoint is refused, and in newer Regions it fails.
+/// Returns the regional STS endpoint, because the global endpoint does not work in all Regions.
 fn sts_host(region: &str) -> String {
     format!("sts.{region}.{}", spillway_aws_call::dns_suffix(region))
 }

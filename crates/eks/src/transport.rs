@@ -1,7 +1,7 @@
-//! Transport to one endpoint of a cluster: one HTTP/2 connection for all requests.
+//! Sends all requests to one cluster endpoint over one HTTP/2 connection.
 //!
-//! kube's own client negotiates HTTP/1.1, with a TLS connection for each concurrent request (110 for a full node). kube's client
-//! also retries 429 up to fifteen times, which would hide a `PodDisruptionBudget`.
+//! kube's default client opens an HTTP/1.1 connection for each concurrent request. The default client also retries status 429,
+//! which would hide a blocking `PodDisruptionBudget`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::bearer::{Bearer, Signer};
 use crate::clusters::Cluster;
 use crate::connector::Connector;
 
-/// Interval of HTTP/2 pings. Pings detect a silent connection within seconds, TCP only after minutes.
+/// Interval of HTTP/2 pings, which detect a dead connection within seconds.
 const PING_EVERY: Duration = Duration::from_secs(5);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -37,10 +37,10 @@ pub enum ConnectError {
     Authority { cluster: String, why: String },
 }
 
-/// Connection to one endpoint that adds a token to every request.
+/// HTTP/2 connection to one endpoint. Adds a bearer token to every request.
 pub(crate) type Transport = BaseUri<Bearer<legacy::Client<Connector, Body>>>;
 
-/// Makes the transport to a cluster. Does not connect.
+/// Creates the transport to a cluster without connecting.
 pub(crate) fn transport(cluster: &Cluster, signer: Arc<Signer>) -> Result<Transport, ConnectError> {
     let endpoint = cluster.endpoint.parse::<http::Uri>().map_err(|source| ConnectError::Endpoint {
         cluster: cluster.name.to_string(),

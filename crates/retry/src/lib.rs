@@ -1,20 +1,18 @@
-//! Retries until success or a deadline: the only retry loop for calls to AWS, to the API server and to webhooks.
+//! Retries a call until success, a permanent failure or a deadline.
 //!
-//! Lambda and SQS retry too, but only after a minute or more, which is too late for a spot notice. A transient failure is retried
-//! here. A permanent failure ends the loop at once.
+//! Lambda and SQS retry only after a minute or more, which is too late for a Spot notice.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// First pause. It is short, because a spot notice leaves two minutes.
+/// First pause between two attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Maximum pause. With a longer pause, a service that is available again would stay unused for seconds of a spot notice's two
-/// minutes.
+/// Maximum pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// First pause after throttling. EC2 grants 20 more calls a second, shared by all callers.
+/// First pause after the service has throttled a call.
 const FIRST_WHEN_THROTTLED: Duration = Duration::from_secs(1);
-/// Maximum pause after throttling. In a storm, the last caller waits at most this long after the service could accept its call.
+/// Maximum pause after the service has throttled a call.
 const LONGEST_WHEN_THROTTLED: Duration = Duration::from_secs(4);
 
 /// An error that may be transient.
@@ -22,12 +20,12 @@ pub trait Transient {
     /// Returns `true` if the same call may succeed a moment later.
     fn is_transient(&self) -> bool;
 
-    /// Returns `true` if the service throttled the call, possibly because of other callers.
+    /// Returns `true` if the service throttled the call.
     fn is_throttled(&self) -> bool {
         false
     }
 
-    /// Minimum pause that the service demands.
+    /// Minimum pause that the service demands, for example in a `Retry-After` header.
     fn retry_after(&self) -> Option<Duration> {
         None
     }
@@ -49,7 +47,7 @@ impl<E> Stopped<E> {
     }
 }
 
-/// Retries until success, a permanent failure, or `end`. `retrying` is called with each failure that is retried.
+/// Calls `attempt` until success, a permanent failure or `end`. Calls `retrying` before each retry.
 pub fn until<T, E: Transient>(
     end: Instant,
     attempt: impl AsyncFnMut() -> Result<T, E>,
@@ -62,7 +60,7 @@ pub fn until<T, E: Transient>(
     attempts(end, move |error| error.is_transient().then(|| at_least(error, pause(error))), attempt, retrying)
 }
 
-/// Like [`until`], with a predicate in place of [`Transient`].
+/// Like [`until`], with `is_retried` in place of [`Transient`].
 pub fn until_final<T, E>(
     end: Instant,
     is_retried: impl Fn(&E) -> bool,
@@ -73,7 +71,7 @@ pub fn until_final<T, E>(
     attempts(end, move |error| is_retried(error).then(|| jittered(backoff.next_pause())), attempt, retrying)
 }
 
-/// Retries like [`until`], but with the given pauses. A failure after the last pause is permanent.
+/// Like [`until`], but with the given pauses. A failure after the last pause is not retried.
 pub fn with_pauses<T, E: Transient>(
     end: Instant,
     pauses: impl IntoIterator<Item = Duration>,
@@ -85,7 +83,7 @@ pub fn with_pauses<T, E: Transient>(
     attempts(end, move |error| error.is_transient().then(|| pause(error)).flatten(), attempt, retrying)
 }
 
-/// Returns `pause`, or the service's own pause if that is longer.
+/// Longer of `pause` and the pause that the service demands.
 fn at_least<E: Transient>(error: &E, pause: Duration) -> Duration {
     pause.max(error.retry_after().unwrap_or_default())
 }
@@ -112,19 +110,18 @@ async fn attempts<T, E>(
     }
 }
 
-/// Random pause up to `longest` ("full jitter"; AWS Architecture Blog, "Exponential Backoff And Jitter"). Hundreds of functions
-/// that fail together then retry at different times.
+/// Random pause up to `longest` ("full jitter"; AWS Architecture Blog, "Exponential Backoff And Jitter").
 #[must_use]
 pub fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(fastrand::f64())
 }
 
-/// Random pause of at least half of `longest`. After a shorter pause, a throttled caller would be throttled again.
+/// Random pause between half of `longest` and `longest`.
 fn half_jittered(longest: Duration) -> Duration {
     longest / 2 + jittered(longest / 2)
 }
 
-/// Sequence of pauses: each is twice the one before, up to a limit.
+/// Sequence of pauses. Each pause is twice the previous pause, up to a maximum.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     next: Duration,

@@ -1,7 +1,6 @@
-//! Configuration of every AWS client: the variables of Lambda's environment, one TLS stack, our timeouts.
+//! Configuration of all AWS clients from the environment variables of the Lambda function.
 //!
-//! The SDK's loader is not used, because it also reads profiles, instance metadata, container metadata and STS, and adds 28
-//! crates.
+//! The SDK's own loader would also read profiles and instance metadata, and would add 28 crates.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,16 +17,14 @@ use aws_types::SdkConfig;
 use aws_types::region::Region;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
-/// Timeout of one attempt. A healthy call takes milliseconds, and the SDK makes up to three attempts.
+/// Timeout of one attempt of an AWS call. The SDK makes up to three attempts.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Connections shared by all clients of a configuration.
 ///
-/// Lambda freezes the process and its clock between two invocations, for an hour or more. In this time a firewall may forget an
-/// idle connection and then drop its packets. A reused connection of this kind would delay the first call of a notice by
-/// [`ATTEMPT_TIMEOUT`]. Therefore each invocation begins without connections. A warm invocation pays a handshake for each
-/// service; EC2's handshake comes before the claim (`scenarios/thawed.rs` counts).
+/// Each invocation begins with new connections. While Lambda freezes the process, a firewall may forget an idle connection. The
+/// next call on this connection would fail only after `ATTEMPT_TIMEOUT`.
 #[derive(Debug, Clone)]
 pub struct Connections(Arc<Mutex<SharedHttpClient>>);
 
@@ -37,7 +34,7 @@ impl Connections {
         Self(Arc::new(Mutex::new(no_connections())))
     }
 
-    /// Replaces the pool. Calls in progress keep their connections; later calls make new ones.
+    /// Replaces the connection pool. Calls in progress keep their connections.
     pub fn renew(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = no_connections();
     }
@@ -97,13 +94,12 @@ pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(CALL_TIMEOUT).build()
 }
 
-/// Endpoints from `AWS_ENDPOINT_URL_<SERVICE>`, else from `AWS_ENDPOINT_URL`: for VPC interface endpoints with their own names,
-/// and for the test bed.
+/// Endpoint URLs of AWS services, from `AWS_ENDPOINT_URL_<SERVICE>`, else from `AWS_ENDPOINT_URL`.
 #[derive(Debug)]
 struct Endpoints(BTreeMap<String, String>);
 
 impl Endpoints {
-    /// Keeps only the variables with endpoints, because other variables hold secrets.
+    /// Keeps only the variables with endpoint URLs, because other variables hold secrets.
     fn of(mut variables: BTreeMap<String, String>) -> Self {
         variables.retain(|name, _| name.starts_with("AWS_ENDPOINT_URL"));
         Self(variables)

@@ -1,4 +1,4 @@
-//! CloudWatch metrics in the embedded metric format: log lines that CloudWatch reads, so no call is made.
+//! CloudWatch metrics as log lines in the embedded metric format, which needs no API call.
 
 use std::iter;
 
@@ -23,21 +23,20 @@ impl Unit {
     }
 }
 
-/// Namespace of all metrics, used by alarms, dashboard and queries.
+/// CloudWatch namespace of all metrics.
 const NAMESPACE: &str = "Spillway";
 
-/// Dimension of every metric. It separates the alarms of several stacks in an account.
+/// Dimension of every metric: the name of the CloudFormation stack.
 const STACK: &str = "Stack";
 
-/// Metrics that are also published with further dimensions. CloudWatch charges for each combination of dimensions.
+/// Metrics that are also published with further dimensions.
 #[derive(Debug, Default)]
 pub struct Breakdown<'a> {
     pub dimensions: &'a [(&'static str, Value)],
     pub metrics: &'a [&'static str],
 }
 
-/// Builds the log line. Each metric has the dimension `Stack`. The metrics of the breakdown are written a second time, with the
-/// breakdown's dimensions.
+/// Log line that publishes `metrics` with the dimension `Stack`, and the metrics of `breakdown` also with further dimensions.
 #[must_use]
 pub fn line(stack: &str, metrics: &[Metric<Value>], breakdown: &Breakdown<'_>, now: Timestamp) -> String {
     let directive = |dimensions: &[&str], includes: &dyn Fn(&str) -> bool| {

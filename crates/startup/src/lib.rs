@@ -1,4 +1,4 @@
-//! Start of every function: AWS configuration, logs and metrics.
+//! Sets up AWS clients, logs and metrics for every Lambda function.
 
 pub mod aws;
 pub mod emf;

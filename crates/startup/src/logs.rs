@@ -1,7 +1,7 @@
-//! Log lines: JSON on stdout with the timestamp and level by which Lambda filters.
+//! Writes log lines as JSON to stdout, with the fields `timestamp` and `level` that Lambda filters by.
 //!
-//! The field `span` has the name and the fields of the innermost span. A function opens one span for each event that it handles,
-//! and no span within this one. The span's level is ERROR: an INFO span would be missing if only warnings are logged.
+//! The field `span` has the name and the fields of the current span. A function opens one span for each event. The span has the
+//! level ERROR, so that warnings have the field `span` even if the level INFO is disabled.
 //!
 //! ```json
 //! {"timestamp": "…", "level": "INFO", "message": "…", "span": {"name": "notice", "instance.id": "i-0123456789abcdef0"}}
@@ -32,7 +32,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Variable in which Lambda sets the level of `LoggingConfig`.
+/// Environment variable with the log level of the function's `LoggingConfig`.
 const LEVEL: &str = "AWS_LAMBDA_LOG_LEVEL";
 
 const OUR_OWN: &str = "spillway";
@@ -41,7 +41,7 @@ pub fn start() {
     tracing_subscriber::registry().with(lines(std::io::stdout)).init();
 }
 
-/// Writes log lines: from Spillway's crates at the configured level, from other crates at `WARN` and above.
+/// Layer that logs Spillway's crates at the configured level, and other crates at `WARN` and above.
 pub fn lines<S>(writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -52,7 +52,7 @@ where
     layer.flatten_event(true).with_current_span(true).with_span_list(false).with_filter(targets)
 }
 
-/// Parses a level. `FATAL` exists only in Lambda, and is read as `ERROR`.
+/// Parses a log level of Lambda. `FATAL` becomes `ERROR`, and an unknown level becomes `INFO`.
 fn level(name: Option<&str>) -> LevelFilter {
     match name {
         Some("FATAL") => LevelFilter::ERROR,

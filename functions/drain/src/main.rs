@@ -11,7 +11,7 @@ use spillway_settings::Settings;
 use spillway_startup::aws::{self, Connections};
 use spillway_startup::logs;
 
-/// Serves invocations until Lambda ends the process. Fails if the environment lacks a variable or credentials.
+/// Serves invocations until Lambda ends the process. Fails if an environment variable or the credentials are missing.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     logs::start();

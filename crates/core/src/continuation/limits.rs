@@ -1,4 +1,4 @@
-//! Limits of a notice over all of its invocations. Pure.
+//! Limits for handling one notice in several invocations. Pure.
 
 use std::time::Duration;
 
@@ -12,32 +12,28 @@ use crate::drain::volumes::VOLUME_WAIT;
 use crate::hook_timeouts::HookTimeouts;
 use crate::invocation::Invocation;
 
-/// Maximum number of invocations of one notice. The longest drain, 48 hours in invocations of 15 minutes, takes 193 (a test
-/// counts them). The limit ends a notice even if its time limits are wrong.
+/// Maximum number of invocations for one notice. The longest drain (48 hours, 15 minutes for each invocation) needs 193.
 pub const MOST_INVOCATIONS: usize = 200;
 
-/// Maximum wait for a node that comes back. The machine boots and the kubelet starts in two or three minutes.
+/// Maximum wait for a Ready node after its instance starts. An instance usually boots in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
-/// Maximum time of a drain if the instance is going at an unknown time: after a stop or shutdown, a passed deadline, or the start
-/// of maintenance. A stopping instance usually stops long before, and the drain observes that the node is silent.
+/// Maximum duration of a drain if the time at which EC2 takes the instance is unknown.
 pub const GONE_WITHIN: Duration = Duration::from_mins(10);
-/// Maximum wait until the control plane marks a node whose kubelet is gone as not Ready (50 s by default).
+/// Maximum wait until the node of a stopped instance is marked not Ready. By default, Kubernetes needs 50 s.
 const SILENT_WITHIN: Duration = Duration::from_secs(90);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Latest end of the drain.
     pub drain: Timestamp,
-    /// Latest time of a retry. This time may be later than `drain`, because Auto Scaling may wait longer for a hook than the
-    /// setting allows the drain to take.
+    /// Latest time for the retry of a failed call. With a lifecycle hook, `retry` may be later than `drain`.
     retry: Timestamp,
-    /// Maximum time for which Spillway's hook is held until volumes are detached.
+    /// Maximum wait for the detachment of volumes; zero if no lifecycle hook holds the instance.
     pub detaching: Duration,
 }
 
 impl Limits {
-    /// Limits of a notice. If a hook of Spillway holds the instance, the limits come from the hook's timeouts and the setting,
-    /// else from the notice's deadline and kind.
+    /// Limits by the hook's timeouts `waits` and the setting `hook_max_wait`, else by the notice's deadline and kind.
     pub fn of(notice: &Notice, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
         let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (notice.deadline, waits) {
@@ -50,7 +46,7 @@ impl Limits {
                 _ => BACK_WITHIN,
             })),
             (Deadline::HeldByHook, waits) => {
-                let longest = waits.map_or(settings.hook_max_wait, HookTimeouts::longest_wait_for_answer);
+                let longest = waits.map_or(settings.hook_max_wait, HookTimeouts::longest_hold);
                 let drain = after(settings.hook_max_wait.min(longest));
                 Self { drain, retry: after(longest), detaching: VOLUME_WAIT }
             }
@@ -66,7 +62,7 @@ impl Limits {
         Self { drain: at, retry: at, detaching: Duration::ZERO }
     }
 
-    /// Returns `true` if a later invocation may still finish the work.
+    /// Returns `true` if the limits allow another invocation after `invocation`.
     pub fn may_continue_after(&self, invocation: &Invocation, unfinished: Unfinished, history: &History) -> bool {
         let limit = match unfinished {
             Unfinished::Call if invocation.is_over() => self.retry,
@@ -82,7 +78,7 @@ impl Limits {
 pub enum Unfinished {
     /// Pods are left on the node, or the node is not Ready.
     Node,
-    /// A call has failed.
+    /// A call to AWS or Kubernetes has failed.
     Call,
 }
 

@@ -1,3 +1,3 @@
-//! Continuation of a notice in later invocations.
+//! Continuation of a notice's work in later invocations.
 
 pub mod limits;

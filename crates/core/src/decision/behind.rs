@@ -1,4 +1,4 @@
-//! Age of EC2's description of an instance, compared with the age of a notice. Pure.
+//! Checks whether EC2's description of an instance or the notice is outdated. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::{Deadline, Kind, Notice};
@@ -7,14 +7,13 @@ use spillway_settings::Settings;
 use super::Reason;
 use crate::instance::{Instance, InstanceState};
 
-/// Time from a notice until `DescribeInstances` is up to date, despite EC2's eventual consistency.
+/// Time after a notice in which `DescribeInstances` may still return an older state of the instance.
 const CAUGHT_UP_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
-/// Maximum time from the deadline until EC2 takes the instance. EC2 usually needs a few minutes.
+/// Maximum time from a notice's deadline until EC2 takes the instance. EC2 usually needs a few minutes.
 const GONE_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
-/// Returns `true` if EC2's answer contradicts the notice and may be older than the notice: descriptions are "eventually
-/// consistent" (EC2 developer guide). Returns `false` if the decision does not depend on the answer.
+/// Returns `true` if EC2's description of the instance contradicts the notice and has to be read again (eventual consistency).
 pub fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) -> bool {
     match (kind, described.map(|instance| instance.state)) {
         (Kind::Launch | Kind::LaunchIntoWarmPool | Kind::LaunchFromWarmPool, None) => true,
@@ -31,8 +30,7 @@ pub(super) fn is_fresh(notice: &Notice, now: Timestamp) -> bool {
     now.duration_since(notice.time) <= CAUGHT_UP_AFTER
 }
 
-/// Reason to ignore a notice if its instance runs again. Lambda's retries may delay a notice by minutes, in which the instance
-/// may stop and start.
+/// Reason to ignore an old notice whose instance runs again, or still runs ten minutes after the deadline.
 pub(super) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
     if instance.state != InstanceState::Up {
         return None;

@@ -1,9 +1,9 @@
-//! Table of decisions: kind of notice by owner of the node. Pure.
+//! Decision about a notice, by the kind of notice and the owner of the node. Pure.
 //!
-//! `docs/notices.md` shows the table; a test compares them. Decided elsewhere:
-//! * completion of a hook whose instance has no node, or whose node is unreachable: `actions/lifecycle.rs`;
-//! * permission to claim the node: `node/observed.rs`, with the node's labels;
-//! * treatment of each pod: `drain/plan.rs`.
+//! `docs/notices.md` has the table of decisions. Other modules decide about:
+//! * a hook whose instance has no reachable node: `actions/lifecycle.rs`;
+//! * the claim of the node: `node/observed.rs`;
+//! * each pod: `drain/plan.rs`.
 
 mod behind;
 mod plausible;
@@ -23,10 +23,11 @@ pub use plausible::{hook_of_another_group, implausible};
 pub use reason::{Exemption, Reason, Refusal};
 pub use switch::{Switch, switch_of};
 pub use times::{
-    REBALANCE_WINDOW, begins, expects_claim, first_check, next_check, next_look, next_turn, pace_ends, planned_start,
+    REBALANCE_WINDOW, begins, expects_claim, first_check, latest_start, next_attempt, next_check, next_undo_check,
+    planned_start,
 };
 
-/// EKS' own hook on the groups of managed node groups.
+/// Lifecycle hook that EKS adds to the Auto Scaling groups of managed node groups.
 pub const HOOK_OF_EKS: &str = "Terminate-LC-Hook";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +40,9 @@ pub enum Decision {
     Complete,
     /// Uncordon the node.
     Undo,
-    /// Declare the node out of service.
+    /// Add the taint `node.kubernetes.io/out-of-service` to the node.
     OutOfService,
-    /// Delete the node's `NodeClaim`, so that Karpenter drains it.
+    /// Delete the node's `NodeClaim`, so that Karpenter drains the node.
     NodeClaim,
     Postpone(Timestamp),
     Ignore(Reason),
@@ -63,8 +64,7 @@ impl Decision {
     }
 }
 
-/// Returns `true` if a node may be drained without EC2's description of its instance: the instance is going, and no setting needs
-/// EC2's tags.
+/// Returns `true` if the node may be drained although EC2's description of the instance is missing.
 pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings, now: Timestamp) -> bool {
     let is_going = match notice.kind {
         Kind::Maintenance => false,
@@ -89,7 +89,7 @@ pub fn foreign_hook(hook: &str, settings: &Settings) -> Option<Reason> {
     (!settings.hooks.iter().any(|ours| ours == hook)).then(|| Reason::NotOurHook(hook.to_owned()))
 }
 
-/// The notice's hook, if the settings let Spillway complete it.
+/// Lifecycle hook of the notice, if the settings let Spillway complete the hook.
 pub fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook> {
     let launch_is_left = is_launch(notice.kind) && settings.launch.is_none();
     let is_left = |hook: &&Hook| launch_is_left || foreign_hook(&hook.name, settings).is_some();
@@ -98,9 +98,9 @@ pub fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook>
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClusterOwnership {
-    /// A cluster on whose nodes Spillway acts.
+    /// Cluster that Spillway handles.
     Ours(ClusterName),
-    /// No cluster, or one that the settings leave out.
+    /// No cluster, or a cluster that the setting `Clusters` does not list.
     NotOurs(Reason),
     Ambiguous(Refusal),
 }
@@ -129,10 +129,10 @@ pub fn cluster_of(instance: &Instance, settings: &Settings) -> ClusterOwnership 
     }
 }
 
-/// Decides about a notice by the table, with these exceptions:
-/// * a notice whose instance runs again is ignored;
-/// * if Spillway may not complete the launch hook, the node is only uncordoned;
-/// * planned maintenance is postponed; but a dry run shows the later action instead.
+/// Decision of [`by_table`], with these exceptions:
+/// * A notice is ignored if its instance runs again, or still runs long after the deadline.
+/// * The node is only uncordoned if Spillway may not complete the launch hook.
+/// * Planned maintenance is postponed, except in a dry run.
 pub fn decide(
     notice: &Notice,
     instance: &Instance,
@@ -194,7 +194,7 @@ fn decision_for(kind: Kind, settings: &Settings) -> Decision {
     }
 }
 
-/// Returns `true` if EKS drains its managed node groups for such a notice (EKS user guide, "Managed node groups").
+/// Returns `true` if EKS drains managed node groups for this kind of notice (EKS user guide, "Managed node groups").
 fn eks_drains_for(kind: Kind) -> bool {
     matches!(kind, Kind::Spot | Kind::Rebalance)
 }

@@ -1,6 +1,4 @@
-//! Plausibility of a notice: its time, its deadline, its hook's group. Pure.
-//!
-//! Every notice that AWS sent passes. A notice that fails was forged or replayed by a principal that may invoke the function.
+//! Finds notices that AWS cannot have sent: forged or replayed by a principal that may invoke the function. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::{Deadline, Kind, Notice};
@@ -8,17 +6,16 @@ use spillway_notice::{Deadline, Kind, Notice};
 use super::Reason;
 use crate::instance::Instance;
 
-/// Maximum difference of clocks. AWS refuses calls that are five minutes off (Signature Version 4).
+/// Maximum difference between the clocks of AWS and of the function. Signature Version 4 allows five minutes.
 const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(5);
-/// Maximum delay of a notice: an hour in EventBridge (by the template's rules) and an hour in Lambda's queue.
+/// Maximum delay of a notice: one hour in EventBridge (set in the template) and one hour in Lambda's queue.
 const QUEUED: SignedDuration = SignedDuration::from_hours(2);
-/// Maximum wait of a lifecycle hook.
+/// Maximum time for which a lifecycle hook holds an instance.
 const HOOK_WAITS: SignedDuration = SignedDuration::from_hours(48);
-/// Maximum time from a notice to the start of its maintenance. AWS announces maintenance weeks ahead, and moves its start by
-/// weeks.
+/// Maximum time from a notice to the start of the announced maintenance, usually a few weeks.
 const ANNOUNCED: SignedDuration = SignedDuration::from_hours(366 * 24);
 
-/// Reason to ignore a notice that AWS cannot have sent with these times. Only the first invocation of a notice is checked.
+/// Reason to ignore a notice if AWS cannot have sent a notice with this `time` or `deadline`.
 pub fn implausible(kind: Kind, time: Timestamp, deadline: Deadline, now: Timestamp) -> Option<Reason> {
     let age = now.duration_since(time);
     if age < -CLOCKS_APART {
@@ -43,7 +40,7 @@ pub fn implausible(kind: Kind, time: Timestamp, deadline: Deadline, now: Timesta
     }
 }
 
-/// Reason to ignore a notice whose hook is of another group than the instance.
+/// Reason to ignore a notice if its hook and its instance belong to different Auto Scaling groups.
 pub fn hook_of_another_group(notice: &Notice, instance: &Instance) -> Option<Reason> {
     let named = notice.hook.as_ref().map(|hook| &hook.group)?;
     let own = match instance.group() {

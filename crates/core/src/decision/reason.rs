@@ -1,4 +1,4 @@
-//! Reasons to ignore or refuse a notice, in the receipt's words.
+//! Reasons to ignore or refuse a notice, with the text for the receipt.
 
 use jiff::Timestamp;
 use spillway_notice::{InstanceId, Kind};
@@ -87,7 +87,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns `true` if the instance is in no handled cluster, or if the notice is ignored in every cluster.
+    /// Returns `true` if the instance is in no cluster that Spillway handles, or if the settings ignore the notice.
     pub fn is_not_ours(&self) -> bool {
         matches!(
             self,
@@ -104,12 +104,12 @@ impl Reason {
     }
 }
 
-/// Reason not to drain the nodes of an owner.
+/// Reason not to drain a node because of its owner, for example Karpenter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exemption {
     DrainsItself,
     SwitchedOff,
-    /// The instance's owner has no Auto Scaling group, so the hook is not Spillway's.
+    /// Karpenter has no Auto Scaling group, so the notice's hook is not Spillway's.
     NoGroup,
     NoInstance,
 }

@@ -7,7 +7,7 @@ use spillway_settings::{NoticeFamily, Policy, Settings};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {
-    /// The settings `DrainOn` and `CordonOn`, which list the family.
+    /// The settings `DrainOn` and `CordonOn`, which list families of notices.
     Lists(NoticeFamily),
     /// The setting `Launch`.
     Launch,
@@ -22,7 +22,7 @@ impl Switch {
         }
     }
 
-    /// Instruction for switching the notice off.
+    /// Instruction to the user for turning this kind of notice off.
     pub fn off(self) -> String {
         match self {
             Self::Lists(family) => {

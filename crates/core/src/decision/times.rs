@@ -1,4 +1,4 @@
-//! Start of planned drains and times of undo checks. Pure.
+//! Times of planned drains and of undo checks, which uncordon a node that stays in use. Pure.
 
 use std::time::Duration;
 
@@ -7,33 +7,29 @@ use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, Kind, Notice};
 use spillway_settings::Settings;
 
-/// Maximum time of a drain for a rebalance recommendation. The undo check comes soon afterwards.
+/// Maximum duration of a drain for a rebalance recommendation.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
-/// Time from the end of `REBALANCE_WINDOW` to the undo check. Even the latest drain, which lasts `LEAST_WINDOW`, has ended by
-/// then.
+/// Time from the end of `REBALANCE_WINDOW` to the undo check. A late notice still drains its node for 10 s.
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
-/// Reserve in a planned drain's window, beyond the pods' grace periods. In this time PDBs release pods and volumes are detached.
-/// EventBridge Scheduler may also begin the drain a minute late.
+/// Time of a planned drain for blocked pods and for detaching volumes, in addition to the grace periods.
 const RESERVE: SignedDuration = SignedDuration::from_mins(10);
-/// Pause between two attempts of a planned drain to begin.
+/// Pause before a waiting planned drain tries again to begin.
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
 /// Pause between two undo checks of a node.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
-/// Maximum number of undo checks of a node. With their pauses they take one day, and EC2's windows for a reboot last hours.
+/// Maximum number of undo checks of a node: one day of checks every 10 minutes.
 const MOST_CHECKS: u32 = 144;
-/// Maximum number of checks of an unreachable cluster after an instance has started. With their pauses they take one hour, and
-/// the update of a control plane takes minutes.
+/// Maximum number of undo checks after an instance has started: one hour of checks every 10 minutes.
 const MOST_TRIES: u32 = 6;
 
-/// Time at which the work on the notice begins. For planned maintenance: the setting's lead before its start. For any other
-/// notice: at once.
+/// Time at which work on the notice begins: `maintenance_lead` before the start of planned maintenance, otherwise at once.
 pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
     let Some(starts) = planned_start(notice) else { return Timestamp::MIN };
     let lead = SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX);
     starts.saturating_sub(lead).unwrap_or(Timestamp::MIN)
 }
 
-/// Planned start of maintenance. `None`: the start has passed, or the notice is about something else.
+/// Planned start of the announced maintenance. `None`: the start has passed, or the notice announces no maintenance.
 pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     match (notice.kind, notice.deadline) {
         (Kind::Maintenance, Deadline::Hard(starts)) => Some(starts),
@@ -41,23 +37,22 @@ pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     }
 }
 
-/// Latest start of a planned drain that leaves each pod its whole grace period, if no grace period exceeds `longest_grace`. A
-/// blocked pod may be forced only in the second half of the window, so the window must be twice that long.
-pub fn pace_ends(starts: Timestamp, longest_grace: Duration) -> Timestamp {
+/// Latest time at which a drain must begin so that each pod keeps its grace period before maintenance at `starts`.
+pub fn latest_start(starts: Timestamp, longest_grace: Duration) -> Timestamp {
     let grace = SignedDuration::try_from(longest_grace).unwrap_or(SignedDuration::MAX);
+    // Blocked pods are forced only in the second half of the drain.
     let time = grace.checked_mul(2).and_then(|time| time.checked_add(RESERVE)).unwrap_or(SignedDuration::MAX);
     starts.saturating_sub(time).unwrap_or(Timestamp::MIN)
 }
 
-/// Time of a planned drain's next attempt to begin: after `TURN_AFTER`, but not after `pace_ends`.
-pub fn next_turn(pace_ends: Timestamp, now: Timestamp) -> Timestamp {
-    now.saturating_add(TURN_AFTER).unwrap_or(Timestamp::MAX).min(pace_ends)
+/// Time of the next attempt to begin a waiting drain: `TURN_AFTER` from now, at the latest `latest_start`.
+pub fn next_attempt(latest_start: Timestamp, now: Timestamp) -> Timestamp {
+    now.saturating_add(TURN_AFTER).unwrap_or(Timestamp::MAX).min(latest_start)
 }
 
-/// Time of the first undo check of a node that was drained for the notice. `None`: AWS takes the instance for good, or another
-/// notice reports that the instance runs again.
+/// Time of the first undo check after a drain. `None`: the instance ends, or another notice reports that the instance runs again.
 pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
-    let soon = next_look(now);
+    let soon = next_undo_check(now);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     match (notice.kind, notice.deadline) {
         (Kind::Rebalance, _) => {
@@ -74,16 +69,15 @@ pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
 pub fn next_check(kind: Kind, check: &UndoCheck, now: Timestamp) -> Option<Timestamp> {
     let most = if expects_claim(kind) { MOST_CHECKS } else { MOST_TRIES };
     let again = check.next().number < most;
-    again.then(|| next_look(now))
+    again.then(|| next_undo_check(now))
 }
 
-/// Time of the next undo check, if the node has not come back yet, or if a late notice may still claim the node.
-pub fn next_look(now: Timestamp) -> Timestamp {
+/// Time of the next undo check: `CHECK_EVERY` from now.
+pub fn next_undo_check(now: Timestamp) -> Timestamp {
     now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns `true` if a node usually has a claim when a notice of this kind is checked. A node whose instance has just started
-/// usually has none.
+/// Returns `true` if the node usually has a claim at an undo check for this kind of notice.
 pub fn expects_claim(kind: Kind) -> bool {
     matches!(kind, Kind::Rebalance | Kind::Maintenance | Kind::MaintenanceOver | Kind::ReplaceRootVolume)
 }
@@ -120,7 +114,7 @@ mod tests {
 
     #[test]
     fn pace_leaves_twice_the_longest_grace_and_ten_minutes() {
-        let ends = |grace_s| pace_ends(at("2026-12-24T03:00:00Z"), Duration::from_secs(grace_s));
+        let ends = |grace_s| latest_start(at("2026-12-24T03:00:00Z"), Duration::from_secs(grace_s));
         assert_eq!(ends(0), at("2026-12-24T02:50:00Z"));
         assert_eq!(ends(1200), at("2026-12-24T02:10:00Z"));
         assert_eq!(ends(u64::MAX), Timestamp::MIN);
@@ -129,8 +123,8 @@ mod tests {
     #[test]
     fn waiting_drain_tries_again_before_its_pace_ends() {
         let now = at("2026-12-24T02:00:00Z");
-        assert_eq!(next_turn(Timestamp::MAX, now), at("2026-12-24T02:03:00Z"));
-        assert_eq!(next_turn(at("2026-12-24T02:01:00Z"), now), at("2026-12-24T02:01:00Z"));
+        assert_eq!(next_attempt(Timestamp::MAX, now), at("2026-12-24T02:03:00Z"));
+        assert_eq!(next_attempt(at("2026-12-24T02:01:00Z"), now), at("2026-12-24T02:01:00Z"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Answers of the API server to an eviction or a deletion.
+//! Interprets the API server's answer to the eviction or deletion of a pod.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use crate::kube::status::{
 };
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The pod leaves.
+    /// The API server accepted the request, so the pod terminates.
     Leaving,
-    /// The pod is gone.
+    /// The pod no longer exists.
     Gone,
-    /// Another pod now has the name, so the requested pod is gone.
+    /// Another pod has the name, so the requested pod no longer exists.
     Replaced,
     /// A PodDisruptionBudget allows no disruption now.
     BlockedBy { budget: String },
-    /// Several PDBs cover the pod, which the eviction API cannot handle.
+    /// Several PodDisruptionBudgets select the pod, which the eviction API does not support.
     BlockedBySeveral,
-    /// The namespace is being deleted with its pods.
+    /// The pod's namespace is being deleted.
     NamespaceTerminating,
     /// The API server is busy.
     Throttled { retry_after: Option<Duration> },
-    /// The API server does not accept the token, for example because it is too old.
+    /// The API server does not accept the client's token.
     Unauthorized { message: String },
-    /// A right is missing.
+    /// The client lacks a right.
     Forbidden { message: String },
     /// A conflict, an admission webhook's denial, or an invalid request.
     Refused { message: String },
@@ -35,7 +35,7 @@ pub enum Answer {
     ServerError { message: String, retry_after: Option<Duration> },
     /// No answer came, or the answer was unreadable.
     Unanswered { message: String },
-    /// No answer came before the pod's forced deletion was due.
+    /// The eviction was given up without an answer, because the pod's forced deletion was due.
     GivenUp { message: String },
 }
 
@@ -61,18 +61,16 @@ impl Answer {
 }
 
 impl Answer {
-    /// Returns `true` if the API server received the request and forbade, refused or failed it. A lost, throttled or blocked
-    /// request does not count.
+    /// Returns `true` if the API server forbade, refused or failed the request. An eviction that a PDB blocks does not count.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Forbidden { .. } | Self::Refused { .. } | Self::ServerError { .. })
     }
 }
 
-/// Maximum number of bytes of a response that are read. The API server answers a deletion with the whole pod, which may be 1.5
-/// MB, and a hundred answers may come at once.
+/// Maximum number of response bytes that are read. The response to a deletion contains the whole pod, up to 1.5 MB.
 pub const READ: usize = 64 << 10;
 
-/// Part of the API server's response that is read.
+/// Response of the API server. The body may be cut off after [`READ`] bytes.
 #[derive(Debug, Default)]
 pub struct ApiResponse {
     pub code: u16,
@@ -85,8 +83,7 @@ impl ApiResponse {
         (200..300).contains(&self.code)
     }
 
-    /// Status of a failed request. If the answer is plain text, as from a busy API server or a proxy, the text becomes the
-    /// message.
+    /// Parses the body of a failed response. If the body is plain text, such as a proxy's, the text becomes the status message.
     pub fn status(&self) -> Status {
         let status = serde_json::from_slice::<Status>(&self.body)
             .unwrap_or_else(|_| Status::failure(&String::from_utf8_lossy(&self.body), NO_STATUS));
@@ -94,7 +91,8 @@ impl ApiResponse {
     }
 }
 
-/// Interprets the answers of the API server's eviction handler (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
+/// Interprets a response by the rules of the API server's eviction handler (kubernetes,
+/// `pkg/registry/core/pod/storage/eviction.go`).
 pub fn interpret(response: &ApiResponse) -> Answer {
     if response.is_success() {
         // A success without a Kubernetes object came from a proxy. Such an answer does not show that the pod leaves.
@@ -126,9 +124,8 @@ pub fn interpret(response: &ApiResponse) -> Answer {
     }
 }
 
-/// Name of the budget that blocks an eviction, in an answer with code 429 or 403. Usually a cause names the budget ("The
-/// disruption budget web needs 3 healthy pods and has 3 currently"). If the budget's status counts negative disruptions or too
-/// many unconfirmed evictions, the error has no cause; its `details` are of kind `poddisruptionbudgets` and hold the name.
+/// Returns the name of the PDB that blocks an eviction. A cause names the PDB ("The disruption budget web needs 3 healthy pods
+/// and has 3 currently"), or else `details.name` does.
 fn blocking_budget(status: &Status) -> Option<String> {
     let details = status.details.as_ref().filter(|_| matches!(status.code, 403 | 429))?;
     let cause = details.causes.iter().find(|cause| cause.reason.starts_with("DisruptionBudget"));
@@ -138,7 +135,7 @@ fn blocking_budget(status: &Status) -> Option<String> {
     named.or(refused).or(cause.map(|cause| cause.message.as_str())).map(str::to_owned)
 }
 
-/// Reads `Retry-After`: from the header if the API server was too busy to process the request, else from the body.
+/// Reads the header `Retry-After`, or else `retryAfterSeconds` in the body.
 fn retry_after(response: &ApiResponse, status: &Status) -> Option<Duration> {
     let header = response.retry_after.as_ref().and_then(|text| text.parse::<u32>().ok());
     let seconds = header.or(status.details.as_ref().map(|details| details.retry_after_seconds));

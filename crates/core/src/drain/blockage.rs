@@ -1,7 +1,7 @@
-//! Events that are published about blocked pods. Pure.
+//! Decides when to publish events about pods whose eviction is blocked for long. Pure.
 //!
-//! The first event is published when a pod has been blocked for a minute, or for half of the window if the half is shorter. The
-//! second event is published when all pods of the first event are leaving or gone.
+//! The first event is due when a pod has been blocked for a minute, or for half of the drain's window if the half is shorter. The
+//! second and last event is due when all pods of the first event are leaving or gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,16 +14,15 @@ use super::plan::{PodName, PodUid};
 use super::pod::blocker::Blocker;
 use super::pod::{PodState, Tracked};
 
-/// Time for which a pod is blocked before an event is published. Most blocked pods wait only for seconds, until the replacement
-/// of another pod is Ready.
+/// Time after which the first event about a blocked pod is due. Most pods are blocked only for seconds.
 const LONG: Duration = Duration::from_mins(1);
 
 /// Event to publish about blocked pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockageNews {
-    /// A pod has been blocked for `LONG` or half of the window. Holds all pods that are blocked now.
+    /// First event: a pod has been blocked for long. Holds all pods that are blocked now.
     Begun(Vec<BlockedPod>),
-    /// All pods of the first event are leaving or gone. Holds the pods of the first event.
+    /// Second event: all pods of the first event are leaving or gone. Holds the pods of the first event.
     Over(Vec<ReleasedPod>),
 }
 
@@ -38,7 +37,7 @@ pub struct BlockedPod {
     pub uid: PodUid,
     pub name: PodName,
     pub by: Blocker,
-    /// Time at which the do-not-disrupt annotation ends or the pod is forced; `None`: never.
+    /// Time at which the do-not-disrupt annotation ends, or the pod is deleted despite its PDB. `None`: never.
     pub until: Option<Instant>,
     pub grace: Duration,
     pub advice: Option<String>,
@@ -46,27 +45,27 @@ pub struct BlockedPod {
 
 #[derive(Debug)]
 pub(super) struct Blockage {
-    /// Time since which each pod has been blocked.
+    /// Blocked pods, each with the time since which the pod has been blocked.
     since: BTreeMap<PodUid, Instant>,
     stage: BlockageStage,
 }
 
 #[derive(Debug)]
 enum BlockageStage {
-    /// No event has been published.
+    /// No pod has been blocked long enough for the first event.
     Short,
-    /// The first event has been published. Holds the pods of that event. In a later invocation: all pods that had to leave when
-    /// that invocation started.
+    /// The first event has been published. Holds the pods that must leave before the second event.
     Published(BTreeSet<PodUid>),
-    /// Both events have been published. The drain publishes no further event.
+    /// Both events have been published.
     Over,
 }
 
 impl Blockage {
-    /// State at the start of an invocation. `published` is the last event of earlier invocations.
+    /// State at the start of an invocation. `published` is the last event that an earlier invocation published.
     pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
             None => BlockageStage::Short,
+            // The pods of the first event are no longer known.
             Some(PublishedBlockage::Begun) => BlockageStage::Published(
                 pods.iter().filter(|(_, pod)| has_to_leave(pod)).map(|(uid, _)| uid.clone()).collect(),
             ),
@@ -75,7 +74,7 @@ impl Blockage {
         Self { since: BTreeMap::new(), stage }
     }
 
-    /// Last published event, for the next invocation.
+    /// Last published event. The next invocation receives this event.
     pub(super) fn published(&self) -> Option<PublishedBlockage> {
         match self.stage {
             BlockageStage::Short => None,
@@ -84,7 +83,7 @@ impl Blockage {
         }
     }
 
-    /// Returns an event that is due. The caller publishes each returned event.
+    /// Returns the event to publish now, if one is due. A returned event counts as published.
     pub(super) fn news(
         &mut self,
         pods: &BTreeMap<PodUid, Tracked>,
@@ -114,7 +113,8 @@ impl Blockage {
         }
     }
 
-    /// Time at which the first event is due, if its first blocked pod is still blocked.
+    /// Time at which the first event is due, if the pods stay blocked. `None`: no pod is blocked, or the event has been
+    /// published.
     pub(super) fn due(&self, window: Window) -> Option<Instant> {
         let long = LONG.min(window.end.saturating_duration_since(window.start) / 2);
         self.since.values().min().map(|since| *since + long)
@@ -135,7 +135,7 @@ fn has_to_leave(pod: &Tracked) -> bool {
     !pod.is_returned && matches!(pod.state, PodState::Waits { .. } | PodState::Requested)
 }
 
-/// Returns `true` if the pod is blocked. An eviction under way does not end the blockage.
+/// Returns `true` if the pod is blocked, even while another eviction of the pod is under way.
 fn is_blocked(pod: &Tracked) -> bool {
     has_to_leave(pod) && pod.blocked.by().is_some()
 }

@@ -1,12 +1,12 @@
-//! Window of the drain, and each pod's grace period and last safe moment. Pure: instants in, durations out.
+//! Computes a pod's grace period and its last safe moment from the time at which AWS stops or terminates the instance ("the
+//! instance goes"). Pure.
 //!
-//! If the instance goes at a known time, a pod is evicted with its own grace period, or with the time left if that is shorter. A
-//! PDB is respected until the pod's last safe moment, after which the pod could not shut down cleanly. Then the pod is deleted. A
-//! do-not-disrupt annotation is respected for a shorter time, because a PDB may block the pod afterwards. The end of a lifecycle
-//! hook's longest wait counts as a known time, because the instance goes then. But this time shortens no grace period.
-//!
-//! If the instance goes at an unknown time, no grace period is shortened, because the pod's replacement starts as soon as the
-//! deletion is accepted. Blockers are respected for a fixed time.
+//! A PDB is respected until the pod's last safe moment, after which the pod could not shut down cleanly. Then the pod is deleted.
+//! * The instance goes at a known time: grace periods are shortened to the time left.
+//! * A lifecycle hook holds the instance: the instance goes at the end of the hook's longest wait, at the latest. No grace period
+//!   is shortened.
+//! * The instance goes at an unknown time: PDBs are respected for a fixed time, and no grace period is shortened.
+//! * The instance may stay: PDBs are respected until the drain ends.
 
 mod forcing;
 mod grace;
@@ -18,34 +18,33 @@ use tokio::time::Instant;
 pub use forcing::LEAST_EVICTION_TIMEOUT;
 pub use grace::{Deletion, Grace};
 
-/// Reserve before the instance goes. A kubelet reports stopped pods after about a second, and the drain receives the report
-/// later.
+/// Time between the end of the last pods and the end of the instance, in which the kubelet reports the stopped pods.
 pub const MARGIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub start: Instant,
-    /// End of the wait for pods.
+    /// Time at which the drain ends even if pods remain.
     pub end: Instant,
     pub instance_goes: Termination,
-    /// Reserve before the instance goes, for the kubelet's report that the pods have stopped.
+    /// Time before the end of the instance in which the kubelet reports stopped pods.
     pub margin: Duration,
-    /// Reserve for detaching a stopped pod's volumes while a hook holds the instance; zero without a hook.
+    /// Time for detaching a stopped pod's volumes. Zero if no lifecycle hook holds the instance.
     pub detaching: Duration,
-    /// Time from which the node counts as dead. If a hook holds the instance, blockers are not respected after this time.
+    /// Time from which the node counts as dead. If a lifecycle hook holds the instance, PDBs are ignored from this time on.
     pub dead_since: Option<Instant>,
 }
 
-/// End of the instance: AWS stops or terminates it ("the instance goes").
+/// Time at which AWS stops or terminates the instance ("the instance goes").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
-    /// The instance goes at this time.
+    /// AWS stops or terminates the instance at this time.
     At(Instant),
-    /// The instance goes when its hook is completed, no later than this time.
+    /// AWS terminates the instance when the hook's lifecycle action is completed, at the latest at this time.
     AtTheLatest(Instant),
-    /// AWS takes the instance soon, at an unknown time. Blockers are respected until `respected_until`.
+    /// AWS stops or terminates the instance soon, at an unknown time. PDBs are respected until `respected_until`.
     SoonAtUnknownTime { respected_until: Instant },
-    /// The instance possibly does not go at all.
+    /// AWS may keep the instance, so no pod is deleted despite a PDB.
     MayStay,
 }
 
@@ -66,8 +65,8 @@ impl Termination {
 }
 
 impl Window {
-    /// Returns the window after the kubelet has fallen silent. If the instance goes soon at an unknown time, the silence shows
-    /// that the instance has gone. Blockers are then not respected any longer. Other windows stay as they are.
+    /// Returns the window after the kubelet has stopped reporting. If the instance goes at an unknown time, the silence shows
+    /// that the instance has gone, so PDBs are no longer respected.
     #[must_use]
     pub fn on_silence(self, now: Instant) -> Self {
         match self.instance_goes {

@@ -1,7 +1,7 @@
-//! Do-not-disrupt annotations of pods. Pure.
+//! Reads the annotations that protect a pod from disruption. Pure.
 //!
-//! Three annotations count: Karpenter's, the cluster autoscaler's and Spillway's own. The first two are read as Karpenter and the
-//! cluster autoscaler read them.
+//! Three annotations count: `karpenter.sh/do-not-disrupt`, `cluster-autoscaler.kubernetes.io/safe-to-evict=false` and
+//! `spillway/drain=wait`.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::kube::pod::Pod;
 pub struct DoNotDisrupt {
     annotation: &'static str,
     value: String,
-    /// End of the annotation; `None`: the annotation lasts as long as the pod.
+    /// Time at which the annotation expires. `None`: no expiry is known.
     pub until: Option<Timestamp>,
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for DoNotDisrupt {
     }
 }
 
-/// Reads the pod's do-not-disrupt annotation. Of several annotations, the one that lasts longest counts.
+/// Reads the pod's do-not-disrupt annotations. If there are several, returns the one that lasts longest.
 pub fn do_not_disrupt(pod: &Pod) -> Option<DoNotDisrupt> {
     let annotations = pod.metadata.annotations.as_ref()?;
     let by = |annotation, until| {
@@ -41,15 +41,14 @@ pub fn do_not_disrupt(pod: &Pod) -> Option<DoNotDisrupt> {
     }
 }
 
-/// End of an annotation with a duration, which counts from the pod's start. `None`: the pod has not started.
+/// Adds the annotation's duration to the pod's start time. `None`: the pod has not started.
 fn ends(pod: &Pod, lasts: Duration) -> Option<Timestamp> {
     let started = pod.status.start_time.as_ref()?.0;
     let lasts = SignedDuration::try_from(lasts).unwrap_or(SignedDuration::MAX);
     Some(started.saturating_add(lasts).unwrap_or(Timestamp::MAX))
 }
 
-/// Parses a duration in Go's format, such as `1h30m` or `1.5h`. `None`: no duration, or a negative one, which Karpenter ignores
-/// too.
+/// Parses a duration in Go's format, such as `1h30m` or `1.5h`. `None`: the text is no duration, or a negative one.
 fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     let mut sum = Duration::ZERO;

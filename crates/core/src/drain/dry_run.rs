@@ -1,4 +1,4 @@
-//! Dry run: preview of a drain, by dry-run evictions.
+//! Predicts the result of a drain from dry-run evictions. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::plan::{Disposition, PodName, PodUid, Stays};
 use super::pod::blocker::{Blocker, BudgetName};
 use super::request::Method;
 
-/// Preview of a drain: expected result of each pod on the node.
+/// Predicted result of a drain, for each pod on the node.
 #[derive(Debug)]
 pub struct Preview {
     pub pods: BTreeMap<PodUid, PodPreview>,
@@ -28,16 +28,16 @@ pub struct PodPreview {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Predicted {
     Stays(Stays),
-    /// The pod would be evicted, or is leaving already.
+    /// The pod would be evicted, or is terminating already.
     Leaves,
     BlockedBy(Blocker),
     /// The API server or a webhook would refuse the eviction.
     Refused(String),
-    /// The API server was busy or silent.
+    /// The API server gave no conclusive answer to the dry-run eviction.
     Unanswered(String),
 }
 
-/// Expected result of a pod, if known without a dry-run eviction. `None`: only an eviction shows the result.
+/// Predicts the result for a pod that needs no dry-run eviction. `None`: a dry-run eviction is needed.
 pub fn without_request(disposition: Disposition, now: Timestamp) -> Option<Predicted> {
     match disposition {
         Disposition::Stays(why) => Some(Predicted::Stays(why)),
@@ -49,7 +49,7 @@ pub fn without_request(disposition: Disposition, now: Timestamp) -> Option<Predi
     }
 }
 
-/// Name of a dry run's answer in the receipt.
+/// Name that the receipt shows for the answer to a dry-run eviction.
 pub fn dry_run_name(answer: &Answer) -> &'static str {
     match answer {
         Answer::Leaving => "would-leave",
@@ -57,7 +57,7 @@ pub fn dry_run_name(answer: &Answer) -> &'static str {
     }
 }
 
-/// Returns `true` if the answer is about the API server and not about the pod.
+/// Returns `true` if the answer shows nothing about the pod, so the dry-run eviction has to be repeated.
 pub fn is_inconclusive(answer: &Answer) -> bool {
     matches!(
         answer,
@@ -65,7 +65,7 @@ pub fn is_inconclusive(answer: &Answer) -> bool {
     )
 }
 
-/// Expected result of a pod, from the answer to its dry-run eviction.
+/// Predicts the result for a pod from the answer to its dry-run eviction.
 pub fn predicted(answer: Answer, name: &PodName) -> Predicted {
     match answer {
         Answer::Leaving | Answer::Gone | Answer::Replaced => Predicted::Leaves,
@@ -84,7 +84,7 @@ pub fn predicted(answer: Answer, name: &PodName) -> Predicted {
 }
 
 impl Predicted {
-    /// Reason why the pod would not leave.
+    /// Reason why the pod could not be evicted. `None`: the pod would be evicted, or the drain leaves the pod alone.
     pub fn cause(&self) -> Option<String> {
         match self {
             Self::Stays(_) | Self::Leaves => None,
@@ -98,7 +98,7 @@ impl Predicted {
     }
 }
 
-/// Sentence such as "12 pods would leave, 2 would be blocked by PodDisruptionBudget shop/web (2)".
+/// Writes a sentence such as "12 pods would leave, 2 would be blocked by PodDisruptionBudget shop/web (2)".
 impl fmt::Display for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let leaving = self.pods.values().filter(|pod| pod.would == Predicted::Leaves).count();

@@ -1,5 +1,6 @@
-//! End of a drain: no pod has to leave any more, and no late pod is expected. A late pod is one that the scheduler assigned to
-//! the node before the scheduler observed the cordon.
+//! Decides when a drain has ended: no pod has to leave, and no late pod is expected.
+//!
+//! A late pod comes after the cordon, because the scheduler had assigned the pod before it observed the cordon.
 
 use std::time::Duration;
 
@@ -7,10 +8,9 @@ use tokio::time::Instant;
 
 use super::report::DrainEnd;
 
-/// Maximum time from the cordon to the first late pod. The scheduler's watch of nodes lags by about a second.
+/// Maximum time from the cordon until the first late pod, which the scheduler assigned before it observed the cordon.
 const FIRST_LATE_POD: Duration = Duration::from_secs(5);
-/// Maximum time from one late pod to the next. Late pods are those that the scheduler assigned to the node before it observed the
-/// cordon. The scheduler binds such a backlog at 50 pods per second.
+/// Maximum time from one late pod to the next, if the scheduler assigned many late pods.
 const NEXT_LATE_POD: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
@@ -26,35 +26,34 @@ struct Over {
 }
 
 impl DrainEnding {
-    /// Initial state of a drain whose node was cordoned at `at`.
+    /// State at the start of a drain whose node was cordoned at `at`.
     pub fn after_cordon(at: Instant) -> Self {
         Self { late_until: at + FIRST_LATE_POD, over: None }
     }
 
-    /// Records how the drain would end now (`end`; `None` while pods have to leave) and when the last late pod came (`late`).
+    /// Records the end that the drain would have now (`None`: pods have to leave), and the time of the last late pod.
     pub fn observe(&mut self, end: Option<DrainEnd>, late: Option<Instant>, now: Instant) {
         self.late_until = late.map_or(self.late_until, |late| self.late_until.max(late + NEXT_LATE_POD));
         let since = self.since().unwrap_or(now);
         self.over = end.map(|end| Over { end, since });
     }
 
-    /// Returns the drain's end if no late pod is expected any more. On a silent node, returns the end at once, because such a
-    /// node gets no late pods.
+    /// Returns the drain's end if no pod has to leave and no late pod is expected. A silent node gets no new pods.
     pub fn reached(&self, now: Instant) -> Option<DrainEnd> {
         self.end().filter(|end| *end == DrainEnd::Silent || self.late_until <= now)
     }
 
-    /// Present end, even while late pods are still expected.
+    /// Last recorded end, even if the scheduler may still assign pods.
     pub fn end(&self) -> Option<DrainEnd> {
         self.over.map(|over| over.end)
     }
 
-    /// Time since which no pod has to leave.
+    /// Time since which no pod has to leave. `None`: pods have to leave.
     pub fn since(&self) -> Option<Instant> {
         self.over.map(|over| over.since)
     }
 
-    /// Time at which [`reached`](Self::reached) will return the end, unless a late pod comes before.
+    /// Time at which [`reached`](Self::reached) returns the end, unless a new pod comes first.
     pub fn due(&self) -> Option<Instant> {
         self.over.map(|_| self.late_until)
     }

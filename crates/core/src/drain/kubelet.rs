@@ -1,4 +1,4 @@
-//! State of a node's kubelet, from the conditions of the node and of its zone's nodes.
+//! Decides from node conditions whether a node's kubelet answers, is silent, or counts as dead.
 
 use std::time::Duration;
 
@@ -8,22 +8,20 @@ use crate::node::readiness::{Ready, ready};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kubelet {
-    /// The kubelet reports, or has been silent for less than the cluster's grace period.
+    /// The node's condition `Ready` is not `Unknown`.
     Answers,
-    /// The kubelet has been silent for longer than the cluster's grace period, or the node is deleted. No pod's end will be
-    /// reported.
+    /// The node's condition `Ready` is `Unknown`, or the node is deleted. The kubelet does not report when pods stop.
     Silent,
-    /// The kubelet has been silent for another [`DEAD_AFTER`], while most nodes of its zone report. The pods do not run, so their
-    /// blockers protect nothing.
+    /// The kubelet has been silent for [`DEAD_AFTER`], and the node's zone is not disconnected. The node's pods count as stopped.
     Dead,
 }
 
-/// Time from [`Kubelet::Silent`] to [`Kubelet::Dead`]. A kubelet that was only cut off may come back in this time.
+/// Time from [`Kubelet::Silent`] to [`Kubelet::Dead`]. A kubelet that was only disconnected may reconnect in this time.
 pub const DEAD_AFTER: Duration = Duration::from_mins(1);
 
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
-/// Number of nodes in the drained node's zone, and number of silent nodes among them.
+/// Counts of all nodes and of silent nodes in the drained node's zone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ZoneNodes {
     all: usize,
@@ -36,14 +34,14 @@ impl ZoneNodes {
         self.silent += usize::from(kubelet_of(node) == Kubelet::Silent);
     }
 
-    /// Returns `true` if the zone has several nodes and more than half of them are silent. The control plane may be cut off from
-    /// the zone, and the pods may still run.
+    /// Returns `true` if the zone has several nodes and more than half of them are silent. The zone may then be disconnected
+    /// while its pods run.
     pub fn are_in_doubt(self) -> bool {
         self.all > 1 && 2 * self.silent > self.all
     }
 }
 
-/// State of the kubelet, from the node's condition `Ready`. A kubelet that reports not Ready does answer.
+/// Reads the node's condition `Ready`. A kubelet that reports `False` counts as answering.
 pub fn kubelet_of(node: &Node) -> Kubelet {
     if matches!(ready(node), Ready::Unknown(_)) { Kubelet::Silent } else { Kubelet::Answers }
 }

@@ -1,7 +1,13 @@
-//! Decisions about the drain of one node: pods that leave, their deadlines and their results. The caller passes the time.
+//! Decides how one node is drained: which pods leave, when each pod is evicted or deleted, and when the drain ends.
 //!
-//! Each module imports only modules before it: `deadline`, `do_not_disrupt`, `tier`, `plan`, `returns`, `request`, `answer`,
-//! `kubelet`, `pod`, `budgets`, `blockage`, `report`, `ending`, `volumes`, `progress`, `dry_run`.
+//! Each module imports only modules before it in this list:
+//! * [`deadline`] computes a pod's times from the time at which AWS stops or terminates the instance.
+//! * [`do_not_disrupt`], [`tier`], [`plan`] and [`returns`] decide which pods leave, and in which order.
+//! * [`request`] and [`answer`] describe evictions and deletions, and interpret the API server's answers.
+//! * [`kubelet`], [`pod`] and [`budgets`] track the kubelet, each pod, and each PodDisruptionBudget (PDB).
+//! * [`blockage`] decides on events about blocked pods, [`report`] and [`ending`] on the end, [`volumes`] on a wait after the
+//!   end.
+//! * [`progress`] combines the modules above into one drain; [`dry_run`] predicts the result of a drain.
 
 pub mod answer;
 pub mod blockage;

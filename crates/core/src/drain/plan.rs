@@ -1,6 +1,6 @@
-//! Choice of the pods that leave a node and of those that stay, with the reason. Pure.
+//! Decides for each pod of a node whether the drain evicts the pod or leaves it alone. Pure.
 //!
-//! The rules are those of `kubectl drain`, except that a pod without a controller, or with local data, does not stop the drain.
+//! The rules are those of `kubectl drain`, but pods without a controller and pods with local data are evicted too.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::tier::{Tier, tier};
 use crate::kube::metadata::annotation;
 use crate::kube::pod::Pod;
 
-/// UID of a pod. A name does not identify a pod, because a StatefulSet reuses it.
+/// UID of a pod. A name does not identify a pod, because a StatefulSet reuses pod names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PodUid(pub String);
 
@@ -33,7 +33,7 @@ impl fmt::Display for PodName {
 pub struct Planned {
     pub uid: PodUid,
     pub name: PodName,
-    /// The pod's own grace period.
+    /// The pod's `terminationGracePeriodSeconds`, or the default of Kubernetes.
     pub grace: Duration,
     pub tier: Tier,
     /// No container of the pod runs any more.
@@ -43,28 +43,28 @@ pub struct Planned {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
-    /// The pod is left alone.
+    /// The drain does not evict the pod.
     Stays(Stays),
-    /// The pod is evicted when its tier begins.
+    /// The pod is evicted when it is the turn of the pod's [`Tier`].
     Leaves,
-    /// The pod is evicted when its annotation ends, or from the time at which the annotation is no longer respected.
+    /// The pod has a do-not-disrupt annotation, and is evicted when the annotation expires or is no longer respected.
     DoNotDisrupt(DoNotDisrupt),
-    /// The pod is terminating, deleted by any client. It should stop at `by`, after the grace period `given`.
+    /// The pod is terminating, and its grace period `given` ends at `by`.
     Leaving { by: Timestamp, given: Option<Duration> },
-    /// The pod has stopped, and only finalizers keep its object.
+    /// The pod has stopped, but finalizers keep the pod's object.
     Stopped,
 }
 
-/// Reason to leave a pod alone.
+/// Reason why the drain does not evict a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stays {
-    /// Static pod: the kubelet runs it from a file, and the API server only mirrors it.
+    /// Static pod, which the kubelet runs from a file.
     Mirror,
-    /// Pod of a DaemonSet, which would recreate it at once.
+    /// Pod of a DaemonSet, which would recreate an evicted pod at once.
     DaemonSet,
-    /// Pod with an annotation that makes it count as a DaemonSet's pod.
+    /// Pod with the annotation `cluster-autoscaler.kubernetes.io/daemonset-pod=true`.
     LikeDaemonSet,
-    /// Pod that serves a volume to other pods of the node. Its CSI driver would recreate it.
+    /// Pod that mounts a volume for other pods of the node, and has to outlast these pods.
     Mount,
     /// Pod with the annotation `spillway/drain=skip`.
     Skipped,
@@ -82,10 +82,10 @@ impl Stays {
     }
 }
 
-/// Kubernetes' default `terminationGracePeriodSeconds`.
+/// Default of `terminationGracePeriodSeconds` in Kubernetes.
 const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
-/// Plans a pod. `None`: the object has no name or UID, which no API server sends.
+/// Decides what the drain does with the pod. `None`: the object has no UID, namespace or name.
 pub fn plan(pod: &Pod) -> Option<Planned> {
     let metadata = &pod.metadata;
     Some(Planned {
@@ -136,13 +136,12 @@ fn is_skipped(pod: &Pod) -> bool {
     annotations.and_then(|annotations| annotations.get(annotation::DRAIN)).is_some_and(|value| value == "skip")
 }
 
-/// Label of a pod that runs Mountpoint for Amazon S3 for other pods of its node (mountpoint-s3-csi-driver, `mppod`).
+/// Label of pods that run Mountpoint for Amazon S3 for other pods (mountpoint-s3-csi-driver, `mppod`).
 const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
-/// Label and value of a pod that runs the client of `JuiceFS` (juicefs-csi-driver, `pkg/common`).
+/// Label of pods that run the `JuiceFS` client for other pods (juicefs-csi-driver, `pkg/common`).
 const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
 
-/// Reason to leave a pod alone because its DaemonSet, CSI driver or the like would recreate the pod at once. A pod that serves a
-/// volume has to run until the volume's users are gone: the kubelet unmounts the volume before it reports a user as gone.
+/// Returns the reason why a pod stays, if the pod's controller would recreate the pod on the node after an eviction.
 fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     let says = |annotation| pod.metadata.annotations.as_ref()?.get(annotation).map(String::as_str);
     let label = |name| pod.metadata.labels.as_ref()?.get(name).map(String::as_str);
@@ -157,7 +156,7 @@ fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     }
 }
 
-/// Returns `true` if a DaemonSet of the API group `apps` controls the pod. Pods of a kind DaemonSet in another API group leave.
+/// Returns `true` if a DaemonSet of the API group `apps` controls the pod.
 fn is_of_daemon_set(pod: &Pod) -> bool {
     let mut owners = pod.metadata.owner_references.iter().flatten();
     owners.any(|owner| {
@@ -165,8 +164,8 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
     })
 }
 
-/// Returns `true` if the pod's containers have ended. A *Failed* pod does not count if the garbage collector removes it, because
-/// its containers may still run.
+/// Returns `true` if the pod's containers have ended. The pod garbage collector sets the phase `Failed` even if containers may
+/// still run.
 fn has_finished(pod: &Pod) -> bool {
     !pod.status.conditions.is_collected && matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
 }
@@ -175,7 +174,7 @@ fn grace(pod: &Pod) -> Duration {
     pod.spec.termination_grace_period_seconds.map_or(DEFAULT_GRACE, whole_seconds)
 }
 
-/// Converts a grace period. Old API servers accept a negative value, which they treat as one second.
+/// Converts a grace period. A negative value counts as one second, as in old API servers.
 fn whole_seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(1))
 }

@@ -1,5 +1,5 @@
-//! Progress of a drain: pods that still have to leave, the next requests, and each pod's result. Pure: answers and changes in,
-//! requests out. The caller passes the time.
+//! Tracks the progress of a drain. Takes changes of pods and answers of the API server, and returns the next requests and the
+//! drain's end. Pure: the caller passes the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,12 +25,11 @@ use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
 use crate::kube::pod::Pod;
 
-/// Time from the end of a terminating pod's grace period until the pod is overdue.
+/// Time from the end of a terminating pod's grace period until the drain starts to watch the node.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
-/// Time from the end of a terminating pod's grace period until the pod is stuck, on a node that answers. The kubelet killed the
-/// pod long before, and another cause blocks the pod's end.
+/// Time from the end of a terminating pod's grace period until the pod counts as stuck, if the kubelet answers.
 const STUCK_AFTER: Duration = Duration::from_secs(300);
-/// Maximum number of requests under way at once.
+/// Maximum number of concurrent requests to pods.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
 
 #[derive(Debug)]
@@ -43,30 +42,27 @@ pub struct Progress {
     blockage: Blockage,
     in_flight: InFlight,
     is_node_watched: bool,
-    /// State of the kubelet, once known.
+    /// Last observed state of the node's kubelet.
     kubelet: Option<Kubelet>,
-    /// The garbage collector has removed pods, so the node has possibly been deleted. Only the watch of the node can confirm the
-    /// deletion, because many clients may write the pod status that shows the removal.
+    /// The pod garbage collector has deleted pods, so the node has possibly been deleted.
     is_collecting: bool,
     transitions: Vec<Transition>,
     /// Missing rights that have been logged.
     forbidden: BTreeSet<String>,
 }
 
-/// Requests under way, in the order in which they were sent. A pod may have two: after an annotation has kept the pod for a
-/// while, a request can follow another one that has no answer yet.
+/// Requests that have no answer yet, in the order in which they were sent. A pod may occur twice.
 #[derive(Debug, Default)]
 struct InFlight(Vec<(PodUid, Method)>);
 
 impl InFlight {
-    /// Returns `true` if another request may be sent now. Some places are reserved for deletions, which may also take the
-    /// places of evictions.
+    /// Returns `true` if another request may be sent now. `DELETIONS_AT_ONCE` places are reserved for deletions.
     fn has_room_for(&self, method: Method) -> bool {
         let evictions = self.0.iter().filter(|(_, method)| !method.is_forced()).count();
         self.0.len() < REQUESTS_AT_ONCE && (method.is_forced() || evictions < EVICTIONS_AT_ONCE)
     }
 
-    /// Records the answer to the pod's oldest request.
+    /// Removes the pod's oldest request.
     fn answered(&mut self, uid: &PodUid) {
         if let Some(oldest) = self.0.iter().position(|(of, _)| of == uid) {
             self.0.remove(oldest);
@@ -75,7 +71,7 @@ impl InFlight {
 }
 
 impl Progress {
-    /// Progress at the start of an invocation, with the listed pods.
+    /// State at the start of an invocation, with the node's listed pods.
     pub fn new(pods: &[Pod], returns: Returns, window: Window, clock: Clock, now: Instant) -> Self {
         let mut progress = Self {
             window,
@@ -102,7 +98,7 @@ impl Progress {
         Self { blockage: Blockage::new(published, &self.pods), ..self }
     }
 
-    /// Returns an event about blocked pods that is due. The caller publishes each returned event.
+    /// Returns an event about blocked pods that is due now. The caller publishes the event.
     pub fn news(&mut self, now: Instant) -> Option<BlockageNews> {
         self.blockage.news(&self.pods, self.window, now)
     }
@@ -111,7 +107,7 @@ impl Progress {
         self.blockage.published()
     }
 
-    /// End of the drain, if no pod has to leave any more.
+    /// Result of the drain. `None`: pods still have to leave.
     pub fn end(&self) -> Option<DrainEnd> {
         let mut end = DrainEnd::Empty;
         for pod in self.pods.values() {
@@ -133,21 +129,21 @@ impl Progress {
         self.window
     }
 
-    /// Replaces the window by that of the hook when the hook's timeouts are known.
+    /// Sets the time window that follows from the lifecycle hook's timeouts.
     pub fn tighten(&mut self, window: Window) {
         self.window = Window { dead_since: self.window.dead_since, ..window };
     }
 
-    /// Time at which the last pod from the scheduler's backlog was observed.
-    pub fn last_from_backlog(&self) -> Option<Instant> {
-        self.returns.last_from_backlog
+    /// Time at which the last late pod was observed, which the scheduler assigned before it observed the cordon.
+    pub fn last_late_pod_at(&self) -> Option<Instant> {
+        self.returns.last_late_pod_at
     }
 
     pub fn knows(&self, uid: &PodUid) -> bool {
         self.pods.contains_key(uid)
     }
 
-    /// Returns all pods. If the node was deleted, its terminating pods become `Unconfirmed`, because nothing reports their end.
+    /// Returns all pods. If the node was deleted, terminating pods become `Unconfirmed`.
     pub fn into_pods(mut self) -> BTreeMap<PodUid, Tracked> {
         let is_node_gone = self.is_collecting && matches!(self.kubelet, Some(Kubelet::Silent | Kubelet::Dead));
         let leaving = self.pods.values_mut().filter(|pod| matches!(pod.state, PodState::Leaving { .. }));
@@ -157,7 +153,7 @@ impl Progress {
         self.pods
     }
 
-    /// Returns the changes to log since the last call.
+    /// Returns the changes since the last call. The caller logs the changes.
     pub fn take_transitions(&mut self) -> Vec<Transition> {
         std::mem::take(&mut self.transitions)
     }
@@ -193,8 +189,8 @@ impl Progress {
         requests
     }
 
-    /// Next time at which [`requests`](Self::requests), [news](Self::news) or a [node watch](Self::is_node_watch_due) may be due,
-    /// unless another event comes first.
+    /// Time at which [`requests`](Self::requests), [`news`](Self::news) or [`is_node_watch_due`](Self::is_node_watch_due) has to
+    /// be called again, unless another event comes first.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         let has_turn = self.turn(now);
         let has_room = |method| self.in_flight.has_room_for(method);
@@ -210,9 +206,9 @@ impl Progress {
         namespaces_to_watch(&self.pods)
     }
 
-    /// Returns `true` if the watch of the node has to start:
-    /// * a pod is overdue or collected, so the kubelet may be silent; or
-    /// * a pod is blocked, and its instance goes or is held by a hook, so the pod may no longer run.
+    /// Returns `true` if the node has to be watched from now on:
+    /// * a pod is overdue, or the pod garbage collector deletes a pod's object; or
+    /// * a pod is blocked, and the instance goes at an unknown time or is held by a lifecycle hook.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going =
             matches!(self.window.instance_goes, Termination::SoonAtUnknownTime { .. } | Termination::AtTheLatest(_));
@@ -221,8 +217,7 @@ impl Progress {
         !self.is_node_watched && (self.is_collecting || is_overdue() || is_going && is_blocked())
     }
 
-    /// Records that the watch of the node has started. The caller passes each state to
-    /// [`kubelet_observed`](Self::kubelet_observed).
+    /// Records that the caller now watches the node and calls [`kubelet_observed`](Self::kubelet_observed).
     pub fn node_watch_started(&mut self) {
         self.is_node_watched = true;
     }
@@ -240,8 +235,8 @@ impl Progress {
         self.mark_unconfirmed(now);
     }
 
-    /// Time at which the first terminating pod is overdue: the end of the pod's grace period plus a delay. The delay is zero on a
-    /// silent node, `STUCK_AFTER` on an answering node, and `OVERDUE_AFTER` before the watch of the node starts.
+    /// Earliest time at which a terminating pod is overdue: the end of its grace period plus a delay, which depends on the
+    /// kubelet.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
             Some(Kubelet::Answers) => STUCK_AFTER,
@@ -256,16 +251,16 @@ impl Progress {
         leaving.min()
     }
 
-    /// Stops waiting for terminating pods whose end will not be reported. On a silent node: pods whose grace period is over,
-    /// because a kubelet that is cut off still grants the period. If the instance goes soon at an unknown time, the silence shows
-    /// that the instance has gone, and no pod is waited for. On an answering node: pods that are stuck.
+    /// Stops waiting for terminating pods that are stuck, and for terminating pods whose end a silent kubelet does not report.
     fn mark_unconfirmed(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
+            // A kubelet that is only disconnected still grants the grace period.
             Some(Kubelet::Silent | Kubelet::Dead) => (Unconfirmed::Silent, Duration::ZERO),
             Some(Kubelet::Answers) => (Unconfirmed::Stuck, STUCK_AFTER),
             None => return,
         };
         let is_going = matches!(self.window.instance_goes, Termination::SoonAtUnknownTime { .. });
+        // The silence shows that the instance has gone.
         let has_gone = is_going && why == Unconfirmed::Silent;
         for pod in self.pods.values_mut() {
             if matches!(pod.state, PodState::Leaving { by } if has_gone || by + after <= now) {
@@ -275,9 +270,9 @@ impl Progress {
         }
     }
 
-    /// Returns a predicate for pods that are requested to leave now. Critical pods are requested after each ordinary pod has gone
-    /// or is blocked. Last pods are requested after all other pods have gone, because the other pods depend on them. Critical and
-    /// last pods are requested earlier if their PDB needs the time.
+    /// Returns a predicate for pods that may be requested to leave now. Critical pods leave after each ordinary pod has gone or
+    /// is blocked. Pods of the tier `Last` leave after all other pods have gone. Both leave at [`Tracked::leaves_from`] at the
+    /// latest.
     fn turn(&self, now: Instant) -> impl Fn(&Tracked) -> bool + use<> {
         let ordinary = |pod: &Tracked| pod.tier == Tier::Ordinary && !(pod.waits() && pod.blocked.by().is_some());
         let others = |pod: &Tracked| pod.tier != Tier::Last;
@@ -292,7 +287,7 @@ impl Progress {
         }
     }
 
-    /// Applies the answer to a pod's request: to the pod, and to the budget that blocks it.
+    /// Records the API server's answer to a request, for the pod and for the PDB that blocks the pod.
     pub fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
         self.in_flight.answered(uid);
         let Some(pod) = self.pods.get_mut(uid) else { return };
@@ -343,7 +338,7 @@ impl Progress {
         }
     }
 
-    /// Records a change of a namespace's budgets. Pods that a deleted or edited budget blocked are tried again.
+    /// Records a change of a namespace's PDBs. If a PDB was deleted or edited, the evictions of its blocked pods are due now.
     pub fn budgets_changed(&mut self, namespace: &str, change: Change<DisruptionBudget>, now: Instant) {
         for released in self.budgets.changed(namespace, change, now) {
             for pod in self.pods.values_mut() {
@@ -360,8 +355,7 @@ impl Progress {
         self.returns.cordoned_again(self.clock.at(now));
     }
 
-    /// Records the observed state of a pod. A new pod is classified by `judge` and tracked. A known pod may have begun to leave,
-    /// or its annotations may have changed.
+    /// Records the observed state of a pod. `judge` classifies a new pod.
     fn observe(&mut self, pod: &Pod, judge: fn(&mut Returns, &Pod, Instant) -> Arrival, now: Instant) {
         let Some(Planned { uid, name, grace, tier, has_finished, disposition }) = plan(pod) else { return };
         if self.is_collected(pod) {
@@ -406,7 +400,7 @@ impl Progress {
         self.note(transition);
     }
 
-    /// Tracks a new pod, unless the maximum number of pods is tracked.
+    /// Starts to track a new pod, unless its arrival is `Surplus`.
     fn track(&mut self, uid: &PodUid, mut pod: Tracked, arrival: Arrival) {
         match arrival {
             Arrival::BeforeCordon => {}
@@ -420,13 +414,13 @@ impl Progress {
         self.pods.insert(uid.clone(), pod);
     }
 
-    /// Returns `true` if the garbage collector removes the pod's object and the node does not answer.
+    /// Returns `true` if the pod garbage collector deletes the pod's object, unless the kubelet answers.
     fn is_collected(&self, pod: &Pod) -> bool {
         pod.status.conditions.is_collected && self.kubelet != Some(Kubelet::Answers)
     }
 
-    /// Records that the garbage collector removes the pod's object, because the node was deleted or the instance has gone. The
-    /// kubelet may still run the pod until the end of its grace period, but cannot report this end.
+    /// Records that the pod garbage collector deletes the pod's object. The kubelet may still run the pod, but cannot report its
+    /// end.
     fn collected(&mut self, uid: &PodUid, now: Instant) {
         if let Some(pod) = self.pods.get_mut(uid) {
             pod.collected(self.window, now);

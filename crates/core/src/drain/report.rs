@@ -1,4 +1,4 @@
-//! Result of a drain.
+//! Reports an ended drain: the final state of each pod, and the reason for the end.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use super::pod::Tracked;
 pub struct DrainReport {
     pub pods: BTreeMap<PodUid, Tracked>,
     pub window: Window,
-    /// Last published event about a blockage.
+    /// Last published event about blocked pods.
     pub blockage: Option<PublishedBlockage>,
     pub end: DrainEnd,
-    /// Time since which no pod had to leave.
-    pub over_at: Instant,
-    /// Time at which the watch of the pods ended. After a very short drain, the watch goes on for late pods.
+    /// Time from which no pod had to leave any more. Equal to `ended_at` if pods still had to leave.
+    pub emptied_at: Instant,
+    /// Time at which the drain ended. After `emptied_at`, a drain may wait some seconds for pods that the scheduler still assigns.
     pub ended_at: Instant,
-    /// Error of the watch of the pods, if the watch was broken at the end.
+    /// Error of the pod watch, if the watch was interrupted when the drain ended.
     pub watch_error: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// The lifecycle hook is over, and the instance goes.
+    /// The lifecycle hook ended before the drain did.
     HookIsOver,
-    /// The node was uncordoned, and is in use again.
+    /// The node was uncordoned during the drain.
     GivenBack,
 }
 
@@ -36,11 +36,11 @@ pub enum StopReason {
 pub enum DrainEnd {
     /// Every pod that had to leave has gone.
     Empty,
-    /// Every pod that had to leave has gone, or was terminating when the kubelet fell silent.
+    /// Every pod that had to leave has gone, except terminating pods whose end the silent kubelet does not report.
     Silent,
-    /// Every pod that had to leave has gone, or has been terminating for too long on a node that answers.
+    /// Every pod that had to leave has gone, except pods that are stuck in `Terminating` on a node that answers.
     Stuck,
-    /// The window ended before the drain.
+    /// Time ran out while pods still had to leave.
     TimeUp,
     Stopped(StopReason),
 }

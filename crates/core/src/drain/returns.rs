@@ -1,8 +1,7 @@
-//! Pods that are placed on a cordoned node, because they tolerate the cordon or name the node in their specification. Pure.
+//! Classifies pods that come to a cordoned node, because they tolerate the cordon or name the node in their specification. Pure.
 //!
-//! After each eviction, the pod's controller may place a new pod on the node. Therefore these pods are evicted in rounds, and the
-//! pause doubles with each round. A pod that tolerates the cordon is *returned*: the drain does not wait for a returned pod. The
-//! drain waits for any other pod, because the scheduler may have assigned the pod before it observed the cordon.
+//! After each eviction, the pod's controller may place a new pod on the node. Therefore new pods are evicted in rounds, with
+//! doubling pauses. A pod that tolerates the cordon is *returned*: the drain does not wait for a returned pod.
 
 use std::time::Duration;
 
@@ -11,55 +10,52 @@ use tokio::time::Instant;
 
 use crate::kube::pod::Pod;
 
-/// Pause before the first round of evictions, equal to kubectl's pause after a refused eviction.
+/// Pause before the first round of evictions. The pause doubles with each further round.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Maximum time from the cordon to the creation of a pod that the scheduler may still bind to the node. The scheduler's watch of
-/// nodes lags by about a second.
+/// Time after the cordon in which the scheduler may still assign new pods to the node. The scheduler observes a cordon after
+/// about a second.
 const SCHEDULER_LAG: SignedDuration = SignedDuration::from_secs(5);
-/// Maximum difference between the clocks of the API server and the function. The API server's times are whole seconds.
+/// Maximum difference between the clocks of the API server and the Lambda function. The API server's times are whole seconds.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
-/// Maximum number of eviction rounds for returned pods. A pod and its replacements are evicted three times at most: the pod
-/// itself before the rounds, and a replacement in each round.
+/// Maximum number of rounds in which pods that tolerate the cordon are evicted.
 const ROUNDS: u32 = 2;
-/// Maximum number of tracked pods that were placed after the cordon. If the kubelet rejects pods that name the node, their
-/// controller creates pods without end.
+/// Maximum number of tracked pods that were placed after the cordon. A controller may create such pods endlessly.
 const TRACKED: usize = 50;
 
-/// Classification of a pod by its creation time and its tolerations.
+/// Class of a new pod, from its creation time and its tolerations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// Placed before the cordon, or shortly afterwards from the scheduler's backlog.
+    /// Placed before the scheduler observed the cordon.
     BeforeCordon,
-    /// Placed after the cordon without tolerating it, usually because the pod names the node. Evicted at `due`. The drain waits
-    /// for the pod.
+    /// Placed after the cordon, although the pod does not tolerate the cordon. Evicted at `due`; the drain waits for the pod.
     AfterCordon { due: Instant },
-    /// Placed after the cordon, which the pod tolerates. Evicted at `due`; `None`: not evicted. The drain does not wait for the
+    /// Placed after the cordon, which the pod tolerates. Evicted at `due` (`None`: not evicted); the drain does not wait for the
     /// pod.
     Returned { due: Option<Instant> },
-    /// Not tracked, because the maximum number of pods is tracked already.
+    /// Ignored, because `TRACKED` pods that were placed after the cordon are already tracked.
     Surplus,
 }
 
-/// Pods that were placed on the node after its cordon, so far.
+/// Classifier of pods that come to the node during the drain.
 #[derive(Debug)]
 pub struct Returns {
     cordoned: Timestamp,
     tracked: usize,
     rounds: u32,
-    /// Time of the last scheduled round of evictions.
+    /// Time of the latest planned round of evictions.
     round: Option<Instant>,
-    /// Time at which the last pod from the scheduler's backlog was observed.
-    pub last_from_backlog: Option<Instant>,
+    /// Time at which the last late pod was observed, which the scheduler assigned before it observed the cordon.
+    pub last_late_pod_at: Option<Instant>,
 }
 
 impl Returns {
-    /// Initial state for a node that this or an earlier invocation cordoned at `cordoned`.
+    /// Initial state for a node that was cordoned at `cordoned`.
     pub fn since(cordoned: Timestamp) -> Self {
-        Self { cordoned, tracked: 0, rounds: 0, round: None, last_from_backlog: None }
+        Self { cordoned, tracked: 0, rounds: 0, round: None, last_late_pod_at: None }
     }
 
-    /// Initial state for a node that could not be cordoned. The scheduler has no backlog for such a node: every pod created after
-    /// `claimed` counts as placed after the cordon.
+    /// Initial state for a node that could not be cordoned. Pods that are created after `claimed` count as placed after the
+    /// cordon.
     pub fn for_uncordoned(claimed: Timestamp) -> Self {
         Self::since(claimed.saturating_sub(SCHEDULER_LAG + CLOCK_SKEW).unwrap_or(Timestamp::MIN))
     }
@@ -68,8 +64,7 @@ impl Returns {
         self.cordoned = at;
     }
 
-    /// Classifies a pod of the invocation's first list. A returned pod is not evicted again, because the eviction rounds took
-    /// place in an earlier invocation.
+    /// Classifies a pod that was listed at the start of the invocation. An [`Arrival::Returned`] pod is not evicted again.
     pub fn listed(&mut self, pod: &Pod, now: Instant) -> Arrival {
         match self.judge(pod, SCHEDULER_LAG + CLOCK_SKEW, now) {
             Arrival::Returned { .. } => Arrival::Returned { due: None },
@@ -77,13 +72,13 @@ impl Returns {
         }
     }
 
-    /// Classifies a pod that was observed after the list. In case of doubt, a pod that tolerates the cordon counts as placed
-    /// after the cordon, because the drain would wait for a pod that was placed before.
+    /// Classifies a pod that came during the invocation. A pod that tolerates the cordon counts as [`Arrival::Returned`] if it
+    /// was created at about the time of the cordon.
     pub fn came(&mut self, pod: &Pod, now: Instant) -> Arrival {
         let tolerates = pod.spec.tolerates_cordon;
         let arrival = self.judge(pod, if tolerates { -CLOCK_SKEW } else { SCHEDULER_LAG + CLOCK_SKEW }, now);
         if arrival == Arrival::BeforeCordon {
-            self.last_from_backlog = Some(now);
+            self.last_late_pod_at = Some(now);
         }
         arrival
     }
@@ -143,7 +138,7 @@ mod tests {
         let (mut backlog, mut by_name) = (returns(), returns());
         assert_eq!(backlog.came(&pod(9, false), now), Arrival::BeforeCordon);
         assert_eq!(by_name.came(&pod(11, false), now), Arrival::AfterCordon { due: now + secs(5) });
-        assert_eq!([backlog, by_name].map(|returns| returns.last_from_backlog), [Some(now), None]);
+        assert_eq!([backlog, by_name].map(|returns| returns.last_late_pod_at), [Some(now), None]);
         let mut uncordoned = Returns::for_uncordoned(CORDONED.parse().unwrap());
         assert_eq!(uncordoned.came(&pod(1, false), now), Arrival::AfterCordon { due: now + secs(5) });
     }
@@ -154,7 +149,7 @@ mod tests {
         assert_eq!(returns().came(&pod(-6, true), now), Arrival::BeforeCordon);
         let mut returns_of = returns();
         assert_eq!(returns_of.came(&pod(-4, true), now), returned(now + secs(5)), "clocks differ");
-        assert_eq!(returns_of.last_from_backlog, None);
+        assert_eq!(returns_of.last_late_pod_at, None);
         assert_eq!(returns().listed(&pod(9, true), now), Arrival::BeforeCordon, "not evicted before");
         let listed = returns().listed(&pod(11, true), now);
         assert_eq!(listed, Arrival::Returned { due: None }, "an earlier invocation evicted it");

@@ -1,15 +1,15 @@
-//! Order in which pods leave: a pod leaves after the pods that depend on it. Pure.
+//! Sorts pods into tiers, which leave one after the other: ordinary pods, critical pods, pods annotated as last. Pure.
 
 use crate::kube::metadata::annotation::DRAIN;
 use crate::kube::pod::Pod;
 
-/// Tier of a pod. Pods leave tier by tier.
+/// Group of pods that leave together. The variants are in the order in which the groups leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
     Ordinary,
     /// Pods with the priority class `system-cluster-critical` or `system-node-critical`.
     Critical,
-    /// Pods annotated with `spillway/drain=last`.
+    /// Pods with the annotation `spillway/drain=last`.
     Last,
 }
 

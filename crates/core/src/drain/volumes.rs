@@ -1,4 +1,4 @@
-//! Volumes that a hook waits for after the last pod has gone.
+//! Decides which volumes have to be detached from the empty node before the drain completes the lifecycle action. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,24 +8,23 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 use super::plan::PodUid;
 use super::pod::{PodState, Tracked};
 
-/// Maximum wait for volumes to be detached. A CSI driver takes seconds, and a slow one less than a minute.
+/// Maximum wait until volumes are detached. Most CSI drivers take seconds, slow ones less than a minute.
 pub const VOLUME_WAIT: Duration = Duration::from_secs(60);
 
-/// Access modes that allow several nodes. A volume with such a mode is not waited for.
+/// Access modes that allow several nodes to attach a volume. Volumes with these modes need not be detached.
 const MULTI_ATTACH: [&str; 2] = ["ReadWriteMany", "ReadOnlyMany"];
 
 /// Namespace and name of a persistent volume claim.
 pub type ClaimName = (String, String);
 
-/// Volume claims of the pods that are still on the node.
+/// Persistent volume claims of the pods that are still on the node.
 pub fn claims_in_use(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
     let there = pods.values().filter(|pod| !matches!(pod.state, PodState::Gone { .. }));
     there.flat_map(|pod| pod.claims.iter().map(|claim| (pod.name.namespace.clone(), claim.clone()))).collect()
 }
 
-/// Returns `true` if the drain waits until the volume is detached from the node. The volume allows one node at a time, no pod
-/// on the node uses it, and it is not being deleted. A pod of this drain need not have used the volume, because another tool
-/// may have drained the node before.
+/// Returns `true` if the volume has to be detached: only one node may attach the volume, no pod on the node uses it, and it is
+/// not being deleted.
 pub fn is_awaited(volume: &PersistentVolume, in_use: &BTreeSet<ClaimName>) -> bool {
     let Some(spec) = &volume.spec else { return false };
     let claim = spec.claim_ref.as_ref().and_then(|claim| Some((claim.namespace.clone()?, claim.name.clone()?)));

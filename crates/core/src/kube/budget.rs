@@ -1,5 +1,4 @@
-//! Fields of a `PodDisruptionBudget` that a drain reads. The other fields of the status name each pod that is being evicted, and
-//! may be long.
+//! Fields of a `PodDisruptionBudget` that a drain reads.
 
 use k8s_openapi::api::policy::v1;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -7,7 +6,7 @@ use serde::Deserialize;
 
 use super::metadata::{metadata, object_of_kind};
 
-/// A budget. Fields that are not read are `None`.
+/// A `PodDisruptionBudget` with only the fields that Spillway reads.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct DisruptionBudget {
     #[serde(deserialize_with = "metadata")]

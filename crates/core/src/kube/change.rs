@@ -1,10 +1,10 @@
-//! Change of objects that a watch reports.
+//! Change that a Kubernetes watch reports.
 
 #[derive(Debug)]
 pub enum Change<K> {
     /// New or changed object.
     Applied(Box<K>),
     Deleted(Box<K>),
-    /// All objects, listed when the watch begins, or begins again after a loss.
+    /// All objects, from the list request that starts or restarts the watch.
     Listed(Vec<K>),
 }

@@ -1,4 +1,4 @@
-//! Fields of an object's metadata that are read, and a macro that implements `kube_core::Resource` for our types.
+//! Deserializes the metadata fields that Spillway reads, and implements `kube_core::Resource` for Spillway's types.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 pub mod annotation {
-    /// Annotation of a static pod: the kubelet runs the pod from a file, and the API server only mirrors it.
+    /// Annotation of a mirror pod, which represents a static pod in the API server.
     pub const MIRROR: &str = "kubernetes.io/config.mirror";
     /// Karpenter's annotation that forbids the disruption of a pod.
     pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
     /// The cluster autoscaler's annotation that allows or forbids the eviction of a pod.
     pub const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
-    /// The cluster autoscaler's annotation of a pod that counts as a DaemonSet's.
+    /// The cluster autoscaler's annotation that makes a pod count as a DaemonSet pod.
     pub const DAEMON_SET_POD: &str = "cluster-autoscaler.kubernetes.io/daemonset-pod";
     /// Spillway's annotation for the treatment of a pod in a drain: `skip`, `last` or `wait`.
     pub const DRAIN: &str = "spillway/drain";
     pub const READ: [&str; 5] = [MIRROR, DO_NOT_DISRUPT, SAFE_TO_EVICT, DAEMON_SET_POD, DRAIN];
-    /// Maximum length of a value that is kept. The annotations of an object may have 256 KB.
+    /// Maximum length of an annotation's value in bytes. A longer value is read as empty.
     pub const LONGEST: usize = 256;
 }
 
@@ -41,7 +41,7 @@ struct Metadata {
     deletion_grace_period_seconds: Option<i64>,
 }
 
-/// Reads an object's metadata. Keeps only the owner reference of the controller.
+/// Reads an object's metadata. Keeps only the owner reference with `controller: true`.
 pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let read = Metadata::deserialize(deserializer)?;
     let controller = |owner: &OwnerReference| owner.controller == Some(true);
@@ -91,7 +91,7 @@ fn annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTre
     deserializer.deserialize_any(Known)
 }
 
-/// Implements `kube_core::Resource` for a type with metadata, as an object of the given kind.
+/// Implements `kube_core::Resource` for the type `$ours` as the Kubernetes kind `$kind`.
 macro_rules! object_of_kind {
     ($ours:ty, $kind:ty) => {
         impl kube_core::Resource for $ours {

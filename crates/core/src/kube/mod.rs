@@ -1,4 +1,4 @@
-//! Fields that are read from Kubernetes objects, and the API server's refusals. Plain data.
+//! Kubernetes objects with only the fields that Spillway reads, and error responses of the API server.
 
 pub mod budget;
 pub mod change;

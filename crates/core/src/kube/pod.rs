@@ -1,7 +1,4 @@
-//! Fields of a pod that a drain reads.
-//!
-//! Most of a pod's JSON is containers, volumes and managed fields. To read all of the JSON took five times as long, which delayed
-//! the first eviction.
+//! Fields of a pod that a drain reads. Parsing all fields took five times as long, which delayed the first eviction.
 
 use k8s_openapi::api::core::v1::{self, PodCondition, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -10,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::metadata::{metadata, object_of_kind};
 
-/// A pod. Fields that are not read are `None`.
+/// A pod with only the fields that Spillway reads.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Pod {
     #[serde(deserialize_with = "metadata")]
@@ -33,7 +30,7 @@ pub struct Spec {
     pub tolerates_cordon: bool,
 }
 
-/// Returns `true` if a toleration matches the cordon's taint. A toleration without a key matches every taint.
+/// Returns `true` if a toleration matches the taint `node.kubernetes.io/unschedulable`.
 fn tolerates_cordon<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let tolerations = Option::<Vec<Toleration>>::deserialize(deserializer)?.unwrap_or_default();
     Ok(tolerations.iter().any(|toleration| {
@@ -79,8 +76,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Returns `true` if the pod runs and is not Ready. If a PDB refuses the eviction of such a pod, the PDB lacks the policy
-    /// `AlwaysAllow`.
+    /// Returns `true` if the pod runs and is not Ready.
     pub fn is_unready(&self) -> bool {
         self.phase.as_deref() == Some("Running") && self.conditions.is_not_ready
     }
@@ -88,13 +84,12 @@ impl Status {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
-    /// The pod garbage collector removes the pod, because its node was deleted. The end of its containers is unknown.
+    /// The pod garbage collector deletes the pod, because the pod's node no longer exists.
     pub is_collected: bool,
     is_not_ready: bool,
 }
 
-/// Reads the conditions. `DisruptionTarget` marks an orphan that the pod garbage collector is about to force-delete (kubernetes,
-/// `gc_controller.go`).
+/// Reads the conditions. The pod garbage collector sets `DisruptionTarget` (kubernetes, `gc_controller.go`).
 fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Conditions, D::Error> {
     let conditions = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();
     let has = |type_, says: fn(&PodCondition) -> bool| conditions.iter().any(|one| one.type_ == type_ && says(one));

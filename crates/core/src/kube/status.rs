@@ -1,11 +1,8 @@
-//! Refusals of the API server: a missing right, a webhook's or budget's denial, another object's UID.
-//!
-//! Several refusals share a status code, and only the API server's words distinguish them.
+//! Distinguishes error responses of the API server that share a status code, by message and details.
 
 use kube_core::Status;
 
-/// Reason that kube sets for an answer that is not a Status, such as that of a busy API server or a proxy (kube-client 5.0,
-/// `client/mod.rs`).
+/// Reason that the kube crate sets if an error response is not a `Status` (kube-client 5.0, `client/mod.rs`).
 pub const NO_STATUS: &str = "Failed to parse error data";
 
 pub fn describe(status: &Status) -> String {
@@ -18,48 +15,46 @@ pub fn describe(status: &Status) -> String {
     }
 }
 
-/// Returns `true` if the requested object of the kind does not exist. A proxy's 404 for an unknown path does not count, because
-/// its details do not name the kind.
+/// Returns `true` if the requested object of `kind` does not exist. A 404 for an unknown path does not count.
 pub fn is_missing(status: &Status, kind: &str) -> bool {
     status.code == 404 && status.details.as_ref().is_some_and(|details| details.kind == kind)
 }
 
-/// Returns `true` if an object with another UID has the name. Any other conflict does not count. If a patch tests the UID, the
-/// API server refuses the patch as an attempt to change the UID.
+/// Returns `true` if the request failed because the object of this name has another UID.
 pub fn is_of_another_uid(status: &Status) -> bool {
     let has = |words| status.message.contains(words);
     let is_to_change =
         |field| status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.field == field);
     match status.code {
         409 => has("UID in the precondition") || has("UID in precondition"),
+        // A patch that tests the UID fails as an attempt to change the UID.
         422 => is_to_change("metadata.uid"),
         _ => false,
     }
 }
 
-/// Returns `true` if the namespace is being deleted.
+/// Returns `true` if the request failed because the namespace is being deleted.
 pub fn is_terminating(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// Returns `true` if a right is missing (apiserver, `responsewriters/errors.go`).
+/// Returns `true` if RBAC denied the request (apiserver, `responsewriters/errors.go`).
 pub fn is_of_rbac(status: &Status) -> bool {
     status.message.contains("is forbidden: User \"")
 }
 
-/// Returns `true` if an admission webhook denied the request, with any code (apiserver, `webhook/errors/statuserror.go`).
+/// Returns `true` if an admission webhook denied the request (apiserver, `webhook/errors/statuserror.go`).
 pub fn is_of_webhook(status: &Status) -> bool {
     status.message.starts_with("admission webhook ") && status.message.contains(" denied the request")
 }
 
-/// Returns `true` if an admission webhook or policy denied the request. Status codes vary, but the words are the API server's
-/// (apiserver, `admission/errors.go`).
+/// Returns `true` if an admission webhook or policy denied the request (apiserver, `admission/errors.go`).
 pub fn is_of_admission(status: &Status) -> bool {
     is_of_webhook(status) || status.message.contains(" is forbidden: ") && !is_of_rbac(status)
 }
 
-/// Returns `true` if a required admission webhook was unreachable (apiserver, `webhook/errors/statuserror.go`).
+/// Returns `true` if a required admission webhook could not be called (apiserver, `webhook/errors/statuserror.go`).
 pub fn is_of_unreachable_webhook(status: &Status) -> bool {
     status.code == 500 && status.message.contains("failed calling webhook ")
 }

@@ -1,5 +1,4 @@
-//! The claim annotation: event, notice and deadline of the claim, and the marks that the claim left on the node. Only these marks
-//! may be removed. Pure.
+//! Node annotation that records a claim: its event, and the marks to remove when the node is uncordoned. Pure.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,52 +6,51 @@ use spillway_notice::Kind;
 
 pub const ANNOTATION: &str = "spillway/claim";
 
-/// Characters that the API server escapes in its JSON, and their escapes. In our JSON these characters occur only in strings.
+/// Characters that the API server escapes in JSON strings, and their escapes.
 const ESCAPED: [(char, &str); 5] =
     [('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimAnnotation {
     pub event: String,
-    /// Lambda's request id of the invocation that holds the claim, equal for all attempts of a delivery.
+    /// Request id of the Lambda invocation that holds the claim.
     pub request: String,
     pub notice: String,
-    /// Deadline of the drain; absent while a hook holds the instance.
+    /// Time at which AWS takes the instance, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Start of the notice's work, by the clock that dates notices. If a notice that the instance runs is older than this start,
-    /// the claim stays.
+    /// Time of the notice or of its planned drain. A start of the instance before this time does not end the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Data for other planned drains, if this drain is planned.
+    /// Data for the limit of concurrent drains, if the drain is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
-    /// The claim cordoned the node. If `false`, the cordon is somebody else's and stays.
+    /// `true`: the claim cordoned the node. `false`: the node was cordoned before the claim, and stays cordoned.
     pub cordoned: bool,
-    /// Taints that the claim added, in kubectl's format.
+    /// Taints that the claim added, as `key=value:effect`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<String>,
-    /// Id of the maintenance.
+    /// Id of the scheduled maintenance, if the claim is for maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<String>,
-    /// The node's boot id, if the claim is for a reboot.
+    /// The node's boot id at the time of the claim, if the node will reboot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
 }
 
-/// Data that other planned drains of the zone read.
+/// Data of a planned drain for the limit of concurrent drains in a zone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     pub claimed: Timestamp,
-    /// The drain is over, so other drains need not wait for it.
+    /// The drain has ended and no longer counts toward the limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub over: bool,
 }
 
 impl ClaimAnnotation {
-    /// Claim for an event, without marks other than the cordon.
+    /// Claim that only cordons the node.
     pub fn new(event: &str, request: &str, kind: Kind) -> Self {
         Self {
             event: event.to_owned(),
@@ -68,14 +66,12 @@ impl ClaimAnnotation {
         }
     }
 
-    /// Parses an annotation. `None`: unreadable, which counts as no claim.
+    /// Parses the annotation. `None`: the text is invalid, and counts as no claim.
     pub fn read(annotation: &str) -> Option<Self> {
         serde_json::from_str(annotation).ok()
     }
 
-    /// Text of the annotation, with escapes for five characters. The API server escapes these characters too (Go's
-    /// `encoding/json`), and a JSON-patch test compares bytes. Without the escapes, the test of a text with such a character, for
-    /// example in a group's name, would always fail.
+    /// JSON text with the characters in `ESCAPED` escaped. Without the escapes, a JSON-patch test of the text would always fail.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string(self).expect("an annotation is plain text and a flag");
         for (character, escape) in ESCAPED {
@@ -84,7 +80,7 @@ impl ClaimAnnotation {
         text
     }
 
-    /// Copy of the annotation with a finished drain. `None`: the drain is not planned, or is over already.
+    /// Copy of the annotation that marks the planned drain as ended. `None`: the drain is not planned, or has already ended.
     pub fn over(&self) -> Option<Self> {
         let pace = self.pace.as_ref().filter(|pace| !pace.over)?;
         Some(Self { pace: Some(Pace { over: true, ..pace.clone() }), ..self.clone() })
@@ -94,7 +90,7 @@ impl ClaimAnnotation {
         Kind::named(&self.notice)
     }
 
-    /// Returns `true` if the other claim replaces this one, because its notice announces a worse fate of the instance.
+    /// Returns `true` if `other` replaces this claim, because the notice of `other` announces a worse fate of the instance.
     pub fn gives_way_to(&self, other: &Self) -> bool {
         self.kind().zip(other.kind()).is_some_and(|(own, others)| own.instance_fate() < others.instance_fate())
     }

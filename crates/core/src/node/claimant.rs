@@ -1,4 +1,4 @@
-//! A claim of a node: the request for it, and its result.
+//! Request to claim a node, and the result of the claim.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use spillway_notice::continued::Earlier;
 use super::claim_annotation::ClaimAnnotation;
 use crate::instance::ManagedBy;
 
-/// Request for a claim: annotation and other marks to set on the node, and conditions.
+/// Request to claim a node: the annotation and other marks to set, and the conditions for the claim.
 #[derive(Debug, Clone)]
 pub struct Claimant<'a> {
     pub annotation: ClaimAnnotation,
-    /// Earlier invocations of the notice. Their claim passes to this invocation; empty in the first invocation.
+    /// Earlier invocations of the notice, whose claim passes to this invocation.
     pub earlier: &'a [Earlier],
-    /// The claim records the boot id, because the node comes back after a reboot.
+    /// The node will reboot, so the claim records the node's boot id.
     pub reboots: bool,
-    /// Only an existing claim is taken over, because a node without a claim may have been uncordoned after its drain.
+    /// A node without a claim is not claimed, because the node may have rebooted already.
     pub requires_existing_claim: bool,
     pub taint: Option<Taint>,
-    /// The node is excluded from load balancers.
+    /// The claim also excludes the node from load balancers.
     pub excludes: bool,
     pub managed_by: ManagedBy,
     pub selector: &'a Selector,
@@ -31,14 +31,13 @@ pub struct Claimant<'a> {
 pub enum ClaimResult {
     /// Spillway has claimed and cordoned the node.
     First,
-    /// Spillway has claimed the node. The cordon is somebody else's and stays.
+    /// Spillway has claimed the node, which somebody else had cordoned before.
     CordonedByOthers,
-    /// The node was claimed before: by an earlier attempt at the same delivery of the event, or by an earlier invocation.
+    /// An earlier attempt or invocation for the same notice had claimed the node.
     Again,
-    /// Another notice, or another delivery of the event, claimed the node before and publishes the drain's events.
+    /// Another notice, or another delivery of the same event, had claimed the node.
     Joined { notice: String, event: String },
-    /// An admission webhook or policy denied the claim, or the API server failed or did not answer. The node's pods are evicted
-    /// without a cordon, because the instance goes.
+    /// The API server denied the claim or failed. The node's pods are evicted without a cordon, because AWS takes the instance.
     Denied(Box<Status>),
 }
 
@@ -54,12 +53,12 @@ pub struct Claim {
     /// The node's provider id at the time of the claim.
     pub provider_id: String,
     pub how: ClaimResult,
-    /// Event in the claim annotation on the node; empty without an annotation.
+    /// Event id of the claim that holds the node; empty if the claim was denied.
     pub holder: String,
     pub labels: BTreeMap<String, String>,
-    /// Time of a cordon before the claim, if known.
+    /// Time at which the node was cordoned before the claim, if known.
     pub cordoned: Option<Timestamp>,
-    /// Deadline in the claim annotation.
+    /// Deadline that this claim wrote to the annotation, if any.
     pub until: Option<Timestamp>,
 }
 
@@ -73,7 +72,7 @@ impl Claim {
         node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&self.provider_id)
     }
 
-    /// Refusal of the claim, if the pods are evicted without a cordon.
+    /// The API server's response, if the claim was denied.
     pub fn denied(&self) -> Option<&Status> {
         match &self.how {
             ClaimResult::Denied(status) => Some(status),

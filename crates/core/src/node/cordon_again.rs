@@ -1,4 +1,4 @@
-//! Repeated cordon of a claimed node that was uncordoned during its drain. Pure.
+//! Cordons a claimed node again if somebody uncordons the node during its drain. Pure.
 
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Node;
@@ -11,12 +11,11 @@ use super::labels::IGNORE;
 use super::observed::ObservedNode;
 use super::patch::Operations;
 
-/// Patch that cordons the node again. `None`: the node is cordoned, was given back, is opted out or is another node, or the
-/// notice can be called off.
+/// Patch that cordons the node again. `None`: the node is still cordoned, may stay in use, or is not the claimed node.
 pub fn cordoning_again(node: &Node, claim: &Claim) -> Option<Patch> {
     let observed = ObservedNode::of(node);
     let annotation = observed.annotation()?;
-    let goes = annotation.kind().is_some_and(|kind: Kind| !kind.may_be_called_off());
+    let goes = annotation.kind().is_some_and(|kind: Kind| !kind.may_stay());
     if observed.cordoned || !goes || !claim.is_of(node) || observed.label(IGNORE).is_some() {
         return None;
     }

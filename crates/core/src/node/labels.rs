@@ -1,4 +1,4 @@
-//! Labels of a node: opt-out and owner. Pure.
+//! Node labels that opt a node out or name its owner. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use kube_core::{Selector, SelectorExt as _};
 use super::unclaimed::Unclaimed;
 use crate::instance::ManagedBy;
 
-/// Label that opts a node out, with any value.
+/// Label that makes Spillway ignore a node, with any value.
 pub const IGNORE: &str = "spillway/ignore";
 /// Label that excludes the node from load balancers.
 pub const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
@@ -20,7 +20,7 @@ pub const NODE_POOL: &str = "karpenter.sh/nodepool";
 
 pub const OWNER_LABELS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];
 
-/// Reason to leave a node alone because of its labels, for nodes of every owner.
+/// Reason not to act on a node because of the opt-out label or the node selector.
 pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Selector) -> Option<Unclaimed> {
     if labels.contains_key(IGNORE) {
         return Some(Unclaimed::OptedOut(name.to_owned()));
@@ -28,11 +28,12 @@ pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Sele
     (!selector.matches(labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
 }
 
-/// Owner of the node, from its labels. Auto Mode comes before Karpenter, because its nodes have Karpenter's label too.
+/// Owner of the node by its labels; `None` if no label names an owner.
 pub fn managed_by(labels: &BTreeMap<String, String>) -> Option<ManagedBy> {
     match labels.get(COMPUTE_TYPE).map(String::as_str) {
         Some("fargate") => Some(ManagedBy::Fargate),
         Some("hybrid") => Some(ManagedBy::Hybrid),
+        // Nodes of Auto Mode have Karpenter's label too.
         Some("auto") => Some(ManagedBy::AutoMode),
         _ if labels.contains_key(NODE_GROUP) => Some(ManagedBy::ManagedNodeGroup),
         _ if labels.contains_key(NODE_POOL) => Some(ManagedBy::Karpenter),

@@ -1,4 +1,4 @@
-//! The node of an instance: its observed state, its claim, and its uncordon.
+//! Rules for claiming, cordoning and uncordoning the node of an instance.
 
 pub mod claim_annotation;
 pub mod claimant;

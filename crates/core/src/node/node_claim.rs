@@ -1,4 +1,4 @@
-//! Deletion of a node's `NodeClaim`, so that Karpenter drains it.
+//! Result of deleting a node's `NodeClaim`, so that Karpenter drains the node.
 
 use jiff::Timestamp;
 
@@ -6,11 +6,11 @@ use jiff::Timestamp;
 pub enum HandedOver {
     /// Spillway has deleted the `NodeClaim`, so Karpenter drains and removes the node.
     ToKarpenter { node: String, claim: String, until: Option<Timestamp> },
-    /// The `NodeClaim` was deleted before this action. Spillway may have brought its deadline forward.
+    /// The `NodeClaim` was already deleted or being deleted.
     AlreadyLeaving { node: String, claim: String },
     /// The node has no `NodeClaim`.
     NotKarpenters { node: String },
-    /// The `NodeClaim` names another instance, or none.
+    /// The `NodeClaim` belongs to another instance, or names no instance.
     OfAnother { node: String, claim: String, provider_id: Option<String> },
 }
 

@@ -1,4 +1,4 @@
-//! Observed state of a node, and the decision about a claim of the node. Pure.
+//! Decides from a node's state whether Spillway can claim the node. Pure.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::instance::ManagedBy;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedNode {
     pub cordoned: bool,
-    /// Labels; `None` only on a node that was created by hand. Annotations are `None` on such a node too.
+    /// Labels; `None` if the node has no labels.
     pub labels: Option<BTreeMap<String, String>>,
     pub annotations: Option<BTreeMap<String, String>>,
     pub taints: Vec<Taint>,
@@ -28,7 +28,7 @@ pub struct ObservedNode {
 }
 
 impl ObservedNode {
-    /// State of a node without cordon, marks or taints. For this common state the claim is tried without a read.
+    /// State of a node that is neither cordoned nor tainted. The first attempt at a claim assumes this state, to save a read.
     pub fn untouched() -> Self {
         let none = || Some(BTreeMap::new());
         Self { cordoned: false, labels: none(), annotations: none(), taints: Vec::new(), boot: None }
@@ -46,7 +46,7 @@ impl ObservedNode {
         }
     }
 
-    /// Time of the node's cordon, if the node controller has recorded it (kubernetes, `node_lifecycle_controller.go`).
+    /// Time of the cordon, which the node controller records in the taint `node.kubernetes.io/unschedulable`.
     pub fn cordoned_since(&self) -> Option<Timestamp> {
         let taint = self.taints.iter().find(|taint| taint.key == "node.kubernetes.io/unschedulable")?;
         taint.time_added.as_ref().filter(|_| self.cordoned).map(|at| at.0)
@@ -60,7 +60,7 @@ impl ObservedNode {
         ClaimAnnotation::read(self.annotations.as_ref()?.get(ANNOTATION)?)
     }
 
-    /// Claim annotation, which counts only while the node is cordoned.
+    /// Claim annotation; `None` if the node is not cordoned or has no claim.
     pub fn claim(&self) -> Option<ClaimAnnotation> {
         self.annotation().filter(|_| self.cordoned)
     }
@@ -71,18 +71,17 @@ impl Claimant<'_> {
         bar(&ObservedNode::of(node), &node.name_any(), self)
     }
 
-    /// Returns `true` if the notice cannot be called off: the instance goes even if its node cannot be cordoned.
+    /// Returns `true` if AWS takes the instance in any case, because the notice cannot be called off.
     pub fn instance_goes(&self) -> bool {
-        self.annotation.kind().is_some_and(|kind| !kind.may_be_called_off())
+        self.annotation.kind().is_some_and(|kind| !kind.may_stay())
     }
 
-    /// Returns `true` if an earlier invocation of the notice held a claim of the node.
+    /// Returns `true` if an earlier invocation of the notice claimed the node.
     fn has_claimed(&self) -> bool {
         self.earlier.iter().any(|earlier| earlier.node.is_some())
     }
 
-    /// Returns `true` if the node has to be read before its claim: no patch can test the needed state, or the node has probably
-    /// been changed before.
+    /// Returns `true` if the node must be read before the claim, because the claim depends on the node's state.
     pub fn must_read_node_first(&self) -> bool {
         // A node that has waited for its drain has the taint `spillway/planned`.
         let has_waited = self.annotation.pace.is_some();
@@ -93,7 +92,7 @@ impl Claimant<'_> {
 #[derive(Debug, PartialEq)]
 pub enum ClaimState {
     Barred(Unclaimed),
-    /// The node is claimed and cordoned already.
+    /// The node is already claimed and cordoned.
     Taken(ClaimResult),
     Free(Box<Free>),
 }
@@ -106,13 +105,13 @@ pub struct Free {
     taint: Option<Taint>,
 }
 
-/// Decides about a claim from the node's state. An existing claim counts only while the node is cordoned:
+/// Decides whether `claimant` can claim the node. An existing claim counts only if the node is cordoned:
 ///
-/// * A node without a readable claim is free, or was given back if an earlier invocation had claimed the node.
-/// * The claim of an earlier invocation of the notice passes to this one, so that a second delivery finds the node taken.
-/// * The claim of any other invocation for the same event stays.
-/// * A claim for a milder notice is replaced. Otherwise the undo check of that notice would give the node back.
-/// * With any other claim, the node is taken.
+/// * Without a claim, the node is free, unless `claimant` needs the claim of an earlier invocation.
+/// * The claim of an earlier invocation of the notice passes to this invocation.
+/// * The claim of another invocation for the same event stays.
+/// * The claim of a less severe notice is replaced, because the undo check of that notice would uncordon the node.
+/// * Any other claim stays.
 pub fn claim_state(observed: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {
     if let Some(bar) = bar(&observed, name, claimant) {
         return ClaimState::Barred(bar);
@@ -120,7 +119,7 @@ pub fn claim_state(observed: ObservedNode, name: &str, claimant: &Claimant<'_>) 
     let wanted = &claimant.annotation;
     let boot = observed.boot.clone().filter(|_| claimant.reboots);
     let (how, annotation) = match &observed.claim() {
-        None if claimant.has_claimed() && wanted.kind().is_some_and(Kind::may_be_called_off) => {
+        None if claimant.has_claimed() && wanted.kind().is_some_and(Kind::may_stay) => {
             return ClaimState::Barred(Unclaimed::GivenBack(name.to_owned()));
         }
         None if claimant.requires_existing_claim => {

@@ -1,8 +1,7 @@
-//! Pace of planned maintenance: limits how many nodes of an Auto Scaling group and zone drain at once. Pure.
+//! Limits how many nodes of an Auto Scaling group and zone drain at once for planned maintenance. Pure.
 //!
-//! A drain lists the claims in its zone before its own claim and again afterwards. If several drains claim at the same time, the
-//! last drain finds the claims of all others. Therefore no more drains than the limit continue, even if clocks differ. The order
-//! of the claims, by time and name, only decides which claims are taken back.
+//! A drain counts the claims in its zone before and after its own claim. If the claims exceed the limit, the newest claims are
+//! removed.
 
 use std::fmt;
 
@@ -21,11 +20,11 @@ use super::taint;
 /// Maximum number of planned drains at once in one cluster, Auto Scaling group and zone.
 pub const LIMIT: usize = 5;
 
-/// Claims for planned maintenance on the cordoned nodes of a zone.
+/// Claims for planned maintenance in a zone, by node.
 #[derive(Debug, Default)]
 pub struct Claims(Vec<(String, Pace)>);
 
-/// Order of claims by time and name. The last claims are taken back first.
+/// Time of a claim and name of its node. The newest claims are removed first.
 type ClaimOrder<'a> = (Timestamp, &'a str);
 
 /// Decision about a drain that has claimed its node.
@@ -33,9 +32,9 @@ type ClaimOrder<'a> = (Timestamp, &'a str);
 pub enum PaceDecision {
     /// The drain begins.
     Now,
-    /// The drain waits until other drains have taken back their claims, and then lists the claims again.
+    /// The drain waits until newer claims are removed, and then counts the claims again.
     Soon(OtherDrains),
-    /// The claim is taken back, and the drain is postponed.
+    /// The claim is removed, and the drain is postponed.
     Later(OtherDrains),
 }
 
@@ -50,7 +49,7 @@ impl fmt::Display for OtherDrains {
 }
 
 impl Claims {
-    /// Adds a node's claim. A claim does not count if its drain is over, or if the planned start of the maintenance has passed.
+    /// Adds the claim of a node, unless the drain has ended or the maintenance should have begun.
     pub fn add(&mut self, node: &Node, now: Timestamp) {
         let claim = ObservedNode::of(node).claim();
         if let Some(ClaimAnnotation { pace: Some(pace), until, .. }) = claim
@@ -61,7 +60,7 @@ impl Claims {
         }
     }
 
-    /// Returns the number of other drains if this number reaches [`LIMIT`], so that the caller does not claim the node.
+    /// Number of other drains, if [`LIMIT`] is reached. `None`: the node may be claimed.
     pub fn before_claim(&self, node: &str, group: Option<&str>) -> Option<OtherDrains> {
         let others = self.others(node, group).count();
         (LIMIT <= others).then_some(OtherDrains(others))
@@ -86,7 +85,7 @@ impl Claims {
     }
 }
 
-/// Patch that records in the claim annotation that the event's drain is over. `None`: the event has no such claim.
+/// Patch that marks the drain for `event` as ended in the claim annotation. `None`: no patch is needed.
 pub fn over(node: &Node, event: &str) -> Option<Patch> {
     let observed = ObservedNode::of(node);
     let claim = observed.claim().filter(|claim| claim.event == event)?.over()?;
@@ -96,7 +95,7 @@ pub fn over(node: &Node, event: &str) -> Option<Patch> {
     Some(patch.done())
 }
 
-/// Patch that taints a node whose planned drain waits. `None`: the node has the taint, is cordoned, or opted out.
+/// Patch that adds the taint `spillway/planned`. `None`: the node already has the taint, is cordoned or is opted out.
 pub fn tainting(node: &Node, event: &str) -> Option<Patch> {
     let (observed, taint) = (ObservedNode::of(node), taint::planned(event));
     if observed.cordoned || observed.label(IGNORE).is_some() || !taint::fits(&taint, &observed.taints) {

@@ -12,21 +12,19 @@ pub const FIELD_MANAGER: &str = "spillway";
 
 pub type Path<'a> = &'a [&'a str];
 
-/// Operations of a JSON patch in their order: tests before changes.
+/// Operations of a JSON patch: first tests, then changes.
 #[derive(Debug, Default)]
 pub struct Operations(Vec<PatchOperation>);
 
 impl Operations {
-    /// Requires that the path has the value, or, for null, that the path is absent. The API server compares the escaped JSON of
-    /// strings. Therefore a string with `&`, `<`, `>`, U+2028 or U+2029 is never equal. Provider ids, labels and taints have none
-    /// of these characters, and our annotation [avoids them](super::claim_annotation::ClaimAnnotation::text).
+    /// Requires that `path` has `value`, or is absent if `value` is null. A string with `&`, `<`, `>`, U+2028 or U+2029 never
+    /// matches, because the API server compares escaped JSON.
     pub fn test(&mut self, path: Path<'_>, value: impl Into<Value>) {
         let path = pointer(path);
         self.0.push(PatchOperation::Test(TestOperation { path, value: value.into() }));
     }
 
-    /// Requires that a label or annotation is as observed. If the node has no labels or annotations at all, requires that their
-    /// map is absent, because a JSON-patch test fails on a missing parent.
+    /// Requires that the label or annotation `key` is as in `observed`. If `observed` is `None`, requires that `map` is absent.
     pub fn test_entry(&mut self, map: &str, key: &str, observed: Option<&BTreeMap<String, String>>) {
         match observed {
             Some(entries) => self.test(&["metadata", map, key], entries.get(key).cloned()),
@@ -39,8 +37,7 @@ impl Operations {
         self.0.push(PatchOperation::Add(AddOperation { path, value: value.into() }));
     }
 
-    /// Adds a label or annotation. On a node without labels or annotations, such as one that was created by hand, the map is
-    /// added first.
+    /// Adds a label or annotation. If `observed` is `None`, adds the `map` of all labels or annotations first.
     pub fn add_entry(&mut self, map: &str, key: &str, value: &str, observed: Option<&BTreeMap<String, String>>) {
         if observed.is_none() {
             self.add(&["metadata", map], json!({}));
@@ -48,8 +45,7 @@ impl Operations {
         self.add(&["metadata", map, key], value);
     }
 
-    /// Appends a taint, which keeps all other taints. If no taint was observed, the caller has to test that the node still has no
-    /// taints.
+    /// Appends a taint. If `observed` is empty, the caller has to test that the node has no taints.
     pub fn add_taint(&mut self, taint: &Taint, observed: &[Taint]) {
         if observed.is_empty() {
             self.add(&["spec", "taints"], json!([taint]));

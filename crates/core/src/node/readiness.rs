@@ -5,16 +5,16 @@ use std::fmt;
 use k8s_openapi::api::core::v1::Node;
 use kube_core::ResourceExt as _;
 
-/// Taint of a node whose kubelet has not yet reported Ready, or no longer does.
+/// Taint of a node that is not Ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
     /// The kubelet reports that pods can run.
     Yes,
-    /// The kubelet reports that pods cannot run, and the reason.
+    /// The kubelet reports that pods cannot run, for this reason.
     No(Option<String>),
-    /// Set by the node controller: the kubelet has not reported for its grace period (40 or 50 s).
+    /// The kubelet has stopped reporting. The node controller sets this status after 40 or 50 s.
     Unknown(Option<String>),
     /// The kubelet has not reported yet.
     NotReported,
@@ -32,7 +32,7 @@ pub fn ready(node: &Node) -> Ready {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {
-    /// The cluster has no such node yet.
+    /// The cluster has no node of the instance yet.
     NotJoined,
     /// The cluster has the node, but no pod can run there yet.
     NotReady {
@@ -45,8 +45,7 @@ pub enum Readiness {
 }
 
 impl Readiness {
-    /// Readiness, from the condition `Ready` and the taint `not-ready`. The taint is removed a moment after the condition becomes
-    /// true.
+    /// Reads the readiness from the condition `Ready` and the taint `not-ready`.
     pub fn of(node: Option<&Node>) -> Self {
         let Some(node) = node else { return Self::NotJoined };
         let name = node.name_any();

@@ -1,12 +1,12 @@
-//! Taints for each kind of notice. Pure.
+//! Taints that Spillway adds to nodes. Pure.
 
 use k8s_openapi::api::core::v1::Taint;
 use spillway_notice::Kind;
 use spillway_settings::TaintNames;
 
-/// Effect that keeps new pods away. The effect `NoExecute` would end pods despite their PDBs.
+/// Effect that only keeps new pods away. `NoExecute` would evict pods despite their PDBs.
 const EFFECT: &str = "NoSchedule";
-/// Maximum length of a label's value in Kubernetes. The taint's value, which names the event, is cut to this length.
+/// Maximum length of a taint's value in Kubernetes. A longer event id is cut.
 const LONGEST_VALUE: usize = 63;
 
 /// Taint for a kind of notice. `None`: aws-node-termination-handler (NTH) has no taint for the kind.
@@ -23,8 +23,7 @@ pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     })
 }
 
-/// Taint of a node that is out of service. Kubernetes then frees the node's pods and volumes at once. The value marks the taint
-/// as Spillway's.
+/// Taint for which Kubernetes deletes pods and detaches volumes at once. The value marks the taint as Spillway's.
 pub fn out_of_service() -> Taint {
     Taint {
         key: "node.kubernetes.io/out-of-service".to_owned(),
@@ -37,7 +36,7 @@ pub fn out_of_service() -> Taint {
 /// Key of the taint that marks a node until its drain for planned maintenance begins.
 pub const PLANNED: &str = "spillway/planned";
 
-/// Taint of a node until its drain for planned maintenance begins. The scheduler prefers other nodes for new pods.
+/// Taint of a node whose planned drain has not begun. The scheduler prefers other nodes for new pods.
 pub fn planned(event: &str) -> Taint {
     Taint {
         key: PLANNED.to_owned(),
@@ -58,7 +57,7 @@ fn of_nth(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// Legal value of a taint: letters, digits and `-_.`, with a letter or a digit at each end.
+/// Event id as a valid taint value: letters, digits and `-_.`, with a letter or a digit at each end.
 fn value(event: &str) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let text: String = event.chars().map(legal).take(LONGEST_VALUE).collect();
@@ -73,7 +72,7 @@ pub fn text(taint: &Taint) -> String {
     }
 }
 
-/// Returns `true` if no taint in `taints` has the same key and effect. Kubernetes accepts each combination once.
+/// Returns `true` if no taint in `taints` has the same key and effect.
 pub fn fits(taint: &Taint, taints: &[Taint]) -> bool {
     !taints.iter().any(|other| (&other.key, &other.effect) == (&taint.key, &taint.effect))
 }

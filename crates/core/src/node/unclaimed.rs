@@ -6,13 +6,13 @@ use crate::instance::ManagedBy;
 pub enum Unclaimed {
     NoNode,
     OptedOut(String),
-    /// The node was given back or uncordoned since an earlier invocation claimed it.
+    /// The node was uncordoned after an earlier invocation claimed the node.
     GivenBack(String),
     /// Another invocation for the same event holds the claim of the node.
     DrainedByAnother(String),
     /// The planned start of the node's maintenance has passed, and the node has no claim for the maintenance.
     MaintenanceBegan(String),
     NotSelected(String),
-    /// The owner by the node's labels differs from the owner by the tags of its instance.
+    /// The node's labels name another owner than the instance's tags.
     ManagedBy(ManagedBy),
 }

@@ -1,8 +1,6 @@
-//! Uncordon of a claimed node: removal of Spillway's marks, and of the cordon if it is still Spillway's.
+//! Uncordons a claimed node: removes Spillway's marks, and the cordon if Spillway owns the cordon.
 //!
-//! The cordon stays if it is not Spillway's: somebody cordoned the node before the claim, or somebody uncordoned and cordoned it
-//! since. The owner is the manager that `managedFields` names for `spec.unschedulable`. To cordon a cordoned node changes no
-//! field, so the first manager remains the owner. A cordon without a recorded owner counts as somebody else's.
+//! The owner of the cordon is the manager of `spec.unschedulable` in `managedFields`. A cordon from before the claim stays.
 
 use std::fmt;
 
@@ -20,7 +18,7 @@ use super::{labels, taint};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonCause {
-    /// No interruption has followed a rebalance recommendation in time.
+    /// No interruption has followed a rebalance recommendation within one hour.
     Rebalance,
     /// The maintenance is over, called off or postponed.
     Maintenance(Maintenance),
@@ -36,19 +34,19 @@ pub enum UncordonCause {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonResult {
-    /// Spillway's marks and cordon are removed, and the node takes pods.
+    /// Spillway has removed its marks and the cordon.
     GivenBack { node: String },
-    /// Spillway's marks are removed. `why`: somebody else owns the cordon, or has removed it.
-    LeftAlone { node: String, why: CordonOwner },
+    /// Spillway has removed its marks. The cordon is not Spillway's, or was removed before.
+    CordonKept { node: String, why: CordonOwner },
     /// The node cannot take pods yet, and is unchanged.
     NotReadyYet { node: String, why: NotYet },
-    /// The node is opted out by its label, and is unchanged.
+    /// The node has the opt-out label, and is unchanged.
     OptedOut { node: String },
-    /// Another notice holds the claim, and the node is unchanged.
+    /// Another notice holds the claim, so the node stays cordoned.
     Held { node: String, notice: String, event: String },
-    /// The node has no claim of Spillway's.
+    /// The node has no claim.
     NotOurs { node: String },
-    /// The cluster has no such node.
+    /// The cluster has no node of the instance.
     NoNode,
 }
 
@@ -65,7 +63,7 @@ pub enum CordonOwner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotYet {
     NotReady,
-    /// The node's boot id is still that of the claim.
+    /// The node's boot id is still the boot id in the claim.
     NotRebooted,
     /// The node has no claim, but a late notice may still claim the node.
     NotClaimed,
@@ -75,7 +73,7 @@ impl UncordonResult {
     pub fn node(&self) -> Option<&str> {
         match self {
             Self::GivenBack { node }
-            | Self::LeftAlone { node, .. }
+            | Self::CordonKept { node, .. }
             | Self::NotReadyYet { node, .. }
             | Self::OptedOut { node }
             | Self::Held { node, .. }
@@ -119,8 +117,7 @@ impl fmt::Display for NotYet {
 }
 
 impl UncordonCause {
-    /// Cause for which a notice uncordons its node; `None`: the node stays cordoned. If the maintenance is postponed, a node that
-    /// was drained for the earlier start is uncordoned.
+    /// Cause for which a notice uncordons its node. `None`: the notice uncordons no node.
     pub fn of_notice(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
@@ -133,7 +130,7 @@ impl UncordonCause {
         }
     }
 
-    /// Cause for which the undo check of a notice uncordons its node.
+    /// Cause for which the undo check of a notice uncordons the node. `None`: no check uncordons the node.
     pub fn of_check(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::Rebalance, _) => Some(Self::Rebalance),
@@ -164,7 +161,7 @@ impl UncordonCause {
     }
 }
 
-/// Decides about an uncordon: the patch of the node, if any, and the result once the patch is applied.
+/// Returns the patch that uncordons the node, if any, and the result of the uncordon.
 pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResult) {
     let (name, observed) = (node.name_any(), ObservedNode::of(node));
     let annotation = observed.annotation();
@@ -199,12 +196,12 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
             patch.remove(&["spec", "unschedulable"]);
             UncordonResult::GivenBack { node: name }
         }
-        Some(why) => UncordonResult::LeftAlone { node: name, why },
+        Some(why) => UncordonResult::CordonKept { node: name, why },
     };
     (Some(patch.done()), undone)
 }
 
-/// Positions of the taints to remove: the taints of the claim, and taints that Spillway's other actions left on the node.
+/// Positions of the node's taints that Spillway added.
 fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &UncordonCause) -> Vec<usize> {
     // An instance that was down may have left the out-of-service taint, even if the node has no claim.
     let was_down = ours.is_some() || matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool);
@@ -216,7 +213,7 @@ fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &Un
     observed.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect()
 }
 
-/// Result for a node without a claim for this cause: another notice holds the claim, or the node has no claim.
+/// Result for a node that has no claim, or a claim for another notice.
 fn held(node: String, annotation: Option<ClaimAnnotation>) -> UncordonResult {
     match annotation {
         Some(ClaimAnnotation { notice, event, .. }) => UncordonResult::Held { node, notice, event },
@@ -242,7 +239,7 @@ fn not_yet(
     }
 }
 
-/// Owner of the cordon; `None`: Spillway.
+/// Owner of the cordon; `None` if Spillway is the owner.
 fn cordon_owner(node: &Node, observed: &ObservedNode, annotation: &ClaimAnnotation) -> Option<CordonOwner> {
     let entries = node.metadata.managed_fields.iter().flatten();
     let mut owners = entries.filter(|entry| {

@@ -11,15 +11,15 @@ use crate::decision::Reason;
 pub enum DrainOutcome {
     /// Every pod that had to leave has gone.
     Drained { node: String, counts: Counts },
-    /// All pods have gone, or were terminating when the node stopped answering.
+    /// The node stopped answering when all remaining pods were already terminating.
     Silent { node: String, counts: Counts },
-    /// All pods have gone except some that are stuck in Terminating.
+    /// Some pods are stuck in Terminating, and all other pods have gone.
     Stuck { node: String, counts: Counts },
-    /// Another notice holds the claim, and the node is empty.
+    /// Another notice had claimed the node, and the node is empty.
     Joined { node: String, notice: String, event: String },
     /// Another invocation drains the node for the same event.
     DrainedByAnother { node: String },
-    /// The hook was over while pods were still on the node. `lost`: number of these pods; `None`: the pods were never listed.
+    /// The lifecycle action was over before the drain. `lost`: number of pods left on the node; `None`: pods were not listed.
     HookOver { node: String, lost: Option<usize> },
     /// The node was uncordoned during the drain.
     GivenBack { node: String },

@@ -13,13 +13,13 @@ use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 pub enum UncordonOutcome {
     /// `result` states that the node was uncordoned, or why not.
     Uncordoned { result: UncordonResult, cause: UncordonCause, cluster: ClusterName, provider_id: String },
-    /// The node has not come back. The next check is at `at`.
-    LookedAgain { node: String, why: NotYet, at: Timestamp },
+    /// The node cannot be uncordoned yet. The next check is at `at`.
+    CheckedTooEarly { node: String, why: NotYet, at: Timestamp },
     /// The cluster is unreachable. The next attempt is at `at`.
     NotReached { cluster: ClusterName, why: String, at: Timestamp },
     /// AWS did not describe the instance. The next attempt is at `at`.
     NotDescribed { why: String, at: Timestamp },
-    /// The notice is ignored, and the node was not read.
+    /// The notice or the undo check is ignored.
     Ignored(Reason),
 }
 
@@ -27,9 +27,9 @@ impl UncordonOutcome {
     pub(super) fn ending(&self) -> Ending {
         match self {
             Self::Uncordoned {
-                result: UncordonResult::GivenBack { .. } | UncordonResult::LeftAlone { .. }, ..
+                result: UncordonResult::GivenBack { .. } | UncordonResult::CordonKept { .. }, ..
             } => Ending::Done,
-            Self::LookedAgain { .. } | Self::NotReached { .. } | Self::NotDescribed { .. } => Ending::Continued,
+            Self::CheckedTooEarly { .. } | Self::NotReached { .. } | Self::NotDescribed { .. } => Ending::Continued,
             Self::Uncordoned { .. } | Self::Ignored(_) => Ending::Ignored,
         }
     }
@@ -40,7 +40,7 @@ impl fmt::Display for UncordonOutcome {
         match self {
             Self::Uncordoned { result, cause, cluster, provider_id } => match result {
                 UncordonResult::GivenBack { node } => write!(f, "node {node} is given back to use: {cause}"),
-                UncordonResult::LeftAlone { node, why } => {
+                UncordonResult::CordonKept { node, why } => {
                     write!(f, "node {node} has no marks of ours left: {cause}; {why}")
                 }
                 UncordonResult::NotReadyYet { node, why } => write!(f, "node {node} is not given back: {why}"),
@@ -54,7 +54,7 @@ impl fmt::Display for UncordonOutcome {
                     write!(f, "{no_node}")
                 }
             },
-            Self::LookedAgain { node, why, at } => {
+            Self::CheckedTooEarly { node, why, at } => {
                 write!(f, "node {node} is not given back yet: {why}; the next check is at {at}")
             }
             Self::NotReached { cluster, why, at } => {

@@ -1,4 +1,4 @@
-//! Lists the rules of the default event bus that match notices, with their targets.
+//! Lists EventBridge rules that match notices, with their targets.
 
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::{Rule as ListedRule, RuleState, Target};
@@ -12,9 +12,9 @@ use crate::retry_end;
 
 const LIST: &str = "events:ListRules";
 const TARGETS: &str = "events:ListTargetsByRule";
-/// Maximum number of pages to read, with 100 rules each. By default, a bus has at most 300 rules.
+/// Maximum number of pages to read. A page has 100 rules, and a bus by default at most 300.
 const MOST_PAGES: usize = 20;
-/// Maximum number of concurrent calls. `EventBridge` accepts some tens of calls a second from an account.
+/// Maximum number of concurrent `ListTargetsByRule` calls, because the whole account shares one rate limit.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Rule {
     }
 }
 
-/// Returns all rules that match a notice, except the rules of AWS services. Retries failed calls until `end`.
+/// Returns all rules that match a notice, except rules that an AWS service manages.
 pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, CallError> {
     let mut listed = Vec::new();
     let mut token = None;
@@ -71,7 +71,7 @@ pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, Ca
     with_targets.buffered(AT_ONCE).try_collect().await
 }
 
-/// Returns the rule, still without its targets. `None` if no notice matches, or if an AWS service manages the rule.
+/// Returns the rule with an empty list of targets. `None` if the rule matches no notice or is managed by an AWS service.
 fn matching(rule: ListedRule) -> Option<Rule> {
     let pattern = rule.event_pattern.as_deref().and_then(Pattern::parse)?;
     let state = if rule.state == Some(RuleState::Disabled) { State::Disabled } else { State::Enabled };

@@ -1,7 +1,6 @@
-//! Finds other programs that may drain the same nodes: other targets of the notices' rules, and hooks' notification targets.
-//! Pure.
+//! Finds other drainers of the same nodes among the targets of EventBridge rules and lifecycle hooks. Pure.
 //!
-//! The first of two drainers that completes the hook ends the instance while the other still drains.
+//! The instance ends when one drainer completes the lifecycle hook, even if another drainer still evicts pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +17,14 @@ use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::Drainers;
 
-/// AWS services whose targets can act on a notice. Topics, logs and streams cannot act.
+/// AWS services whose rule targets may be drainers, unlike topics, logs and streams.
 const ACTING: [&str; 6] = ["sqs", "lambda", "states", "ecs", "batch", "ssm"];
-/// Target id of Karpenter's interruption queue, in Karpenter's template and Terraform modules.
+/// Id of the rule target for Karpenter's interruption queue, from Karpenter's template and Terraform modules.
 const KARPENTERS_TARGET: &str = "KarpenterInterruptionQueueTarget";
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deployed<'a> {
-    /// ARN of Spillway's function, without a version.
+    /// ARN of Spillway's Lambda function, without a version.
     pub(super) function: &'a str,
     pub(super) region: &'a str,
     pub(super) settings: &'a Settings,
@@ -38,7 +37,7 @@ struct Received {
     is_karpenters: bool,
 }
 
-pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deployed: Deployed<'_>) -> Check {
+pub(super) fn run_check(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deployed: Deployed<'_>) -> Check {
     let Deployed { function, region, settings } = deployed;
     let others = others(rules, function, settings);
     let by_rules = others.iter().filter_map(|(target, received)| finding(target, received, settings, region));
@@ -55,7 +54,7 @@ pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deplo
     Check::made(ID, what, findings)
 }
 
-/// Returns the other targets that receive wanted notices and can act on them.
+/// Returns targets other than `function` that may be drainers and receive notices that the settings enable.
 fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Received> {
     let mut others: BTreeMap<&str, Received> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state == State::Enabled) {
@@ -73,12 +72,12 @@ fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMa
     others
 }
 
-/// Service in the ARN of a target: `arn:aws:SERVICE:…`.
+/// Returns the service in the ARN of a target: `arn:aws:SERVICE:…`.
 fn service(target: &RuleTarget) -> &str {
     target.arn.split(':').nth(2).unwrap_or_default()
 }
 
-/// Warns if the settings leave nodes to Karpenter, but no rule sends spot interruptions to a queue for Karpenter.
+/// Warns if Karpenter is to handle spot interruptions of its nodes, but no rule sends these events to an SQS queue.
 fn queue_missing(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     let is_spot = |event: &&EventPattern| event.kind == Kind::Spot && decision::is_enabled(event.kind, settings);
     let spot = EVENT_PATTERNS.iter().find(is_spot)?;
@@ -96,7 +95,7 @@ fn queue_missing(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> O
     Some(Finding::new(FindingId::KarpenterQueueMissing, Severity::Warn, "Karpenter's nodes", what, to_do))
 }
 
-/// Warns if Karpenter's nodes are deleted at rebalance recommendations. Karpenter may launch the same capacity again and again.
+/// Warns if Spillway deletes Karpenter's nodes at rebalance recommendations: new nodes may soon get recommendations, too.
 fn rebalance_loop(karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     let is_set =
         settings.karpenter == KarpenterNodes::NodeClaim && settings.policy(NoticeFamily::Rebalance) == Policy::Drain;
@@ -126,7 +125,7 @@ fn finding(target: &str, received: &Received, settings: &Settings, region: &str)
     Some(finding.with_command(format!("aws events disable-rule --name {} --region {region}", quoted(first))))
 }
 
-/// Returns a finding if Karpenter has an interruption queue although Spillway deletes the NodeClaims of Karpenter's nodes.
+/// Warns about Karpenter's interruption queue if Spillway also deletes Karpenter's NodeClaims.
 fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding> {
     let what = format!(
         "is Karpenter's interruption queue (rules {rules}), and the parameter Karpenter is nodeclaim: both delete the \
@@ -137,7 +136,7 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding>
         .then(|| Finding::new(FindingId::KarpenterQueue, Severity::Warn, target, what, to_do))
 }
 
-/// Returns a finding for each of Spillway's hooks with a notification target. Older versions of NTH required such targets.
+/// Warns about Spillway's lifecycle hooks with a notification target, whose reader may complete the hook during a drain.
 fn notifying_hooks<'a>(
     group: &'a Group,
     settings: &'a Settings,
@@ -190,7 +189,7 @@ mod tests {
 
     fn found_beside(karpenter: Karpenter, rules: &[Rule], variables: &[(&str, &str)]) -> Vec<(FindingId, Severity)> {
         let deployed = Deployed { function: FUNCTION, region: "us-east-1", settings: &settings(variables) };
-        let check = look(rules, &[], karpenter, deployed);
+        let check = run_check(rules, &[], karpenter, deployed);
         check.findings.into_iter().map(|finding| (finding.id, finding.severity)).collect()
     }
 

@@ -7,7 +7,7 @@ use crate::report::{Check, Finding, Severity};
 
 const ID: CheckId = CheckId::DryRun;
 
-pub(super) fn look(settings: &Settings) -> Check {
+pub(super) fn run_check(settings: &Settings) -> Check {
     if !settings.dry_run {
         return Check::made(ID, "Spillway acts on notices", Vec::new());
     }

@@ -1,4 +1,4 @@
-//! Checks that no event source mapping invokes the function: the stack creates none.
+//! Finds event source mappings that invoke the function. Spillway's stack creates none.
 
 use spillway_drainer::aws::itself::{MAPPINGS, Mapping};
 use spillway_drainer::aws::{self, CallError, Itself};
@@ -10,7 +10,7 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::EventSources;
 
-pub(super) async fn look(itself: &Itself, region: &str, end: Instant) -> Check {
+pub(super) async fn run_check(itself: &Itself, region: &str, end: Instant) -> Check {
     check(&aws::until(MAPPINGS, retry_end(end), || itself.mappings()).await, region)
 }
 
@@ -57,7 +57,7 @@ mod tests {
     async fn check_of(status: u16, answer: Value) -> Check {
         let listed = call("GET /2015-03-31/event-source-mappings").says(status, answer);
         let context = TestContext::new(&[], [], [listed]);
-        look(&context.itself, "us-east-1", Instant::now() + Duration::from_secs(60)).await
+        run_check(&context.itself, "us-east-1", Instant::now() + Duration::from_secs(60)).await
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Lists the Auto Scaling groups of the clusters, with their lifecycle hooks.
+//! Lists the Auto Scaling groups of the clusters, with the lifecycle hooks of each group.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::retry_end;
 
 const LIST: &str = "autoscaling:DescribeAutoScalingGroups";
 const HOOKS: &str = "autoscaling:DescribeLifecycleHooks";
-/// Maximum number of groups on a page of Auto Scaling's answer.
+/// Maximum number of groups in one `DescribeAutoScalingGroups` response.
 const ON_A_PAGE: i32 = 100;
-/// Suffix of the lifecycle state of an instance that its group keeps, such as `Terminating:Retained`.
+/// Suffix of a retained instance's lifecycle state, such as `Terminating:Retained`.
 const KEPT: &str = ":Retained";
-/// Maximum number of concurrent calls for hooks. Other tools of the account share Auto Scaling's call rate.
+/// Maximum number of concurrent `DescribeLifecycleHooks` calls, because the whole account shares one rate limit.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) struct GroupHook {
     pub(super) transition: HookTransition,
     pub(super) waits: HookTimeouts,
     pub(super) default_result: LifecycleResult,
-    /// ARN of the notification target, a queue or topic.
+    /// ARN of the queue or topic that the hook notifies.
     pub(super) notifies: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Group {
     }
 }
 
-/// Returns the groups whose tags name one of the clusters, with their hooks. Retries failed calls until `end`.
+/// Returns the Auto Scaling groups whose tags name one of the clusters, and each group's hooks.
 pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) -> Result<Vec<Group>, CallError> {
     let mut groups = Vec::new();
     let mut token = None;
@@ -82,7 +82,7 @@ pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) 
     with_hooks.buffered(AT_ONCE).try_collect().await
 }
 
-/// Returns the group, still without its hooks. `None` if its tags name no cluster.
+/// Returns the group with an empty list of hooks, or `None` if the group's tags name no cluster.
 fn group(described: AutoScalingGroup) -> Option<Group> {
     let keeps_abandoned = keeps_abandoned(&described);
     let state = group_state(&described, None);
@@ -109,7 +109,6 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
     })
 }
 
-/// Lists the hooks of a group. A group has at most 50 hooks, which fit on one page.
 async fn hooks(client: &Client, group: &str) -> Result<Vec<GroupHook>, CallError> {
     let described = client.describe_lifecycle_hooks().auto_scaling_group_name(group).send().await;
     let described = described.map_err(|error| CallError::new(HOOKS, error))?;

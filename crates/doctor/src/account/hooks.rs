@@ -1,4 +1,4 @@
-//! Checks the terminate hooks of the Auto Scaling groups with nodes in a cluster. Pure.
+//! Checks the terminate hooks of a cluster's Auto Scaling groups. Pure.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::Hooks;
 
-/// Delay of Lambda's first retry of a notice. If the timeout of a hook is shorter, the instance ends before the retry.
+/// Delay until Lambda retries a failed notice. A hook must not time out earlier.
 const FIRST_RETRY: Duration = Duration::from_secs(60);
 
-/// Hook name in the documentation, and default of the parameter `Hooks`.
+/// Default name of Spillway's lifecycle hook.
 const SPILLWAY: &str = "spillway";
 
-/// Recommended timeout of a hook: docs/contributing/decisions/0019-a-hooks-timeout-is-ten-minutes.md.
+/// Recommended timeout of a hook (docs/contributing/decisions/0019-a-hooks-timeout-is-ten-minutes.md).
 const GOOD_TIMEOUT: Duration = Duration::from_secs(600);
 
-pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings, region: &str) -> Check {
+pub(super) fn run_check(groups: &[Group], cluster: &ClusterName, settings: &Settings, region: &str) -> Check {
     if settings.policy(NoticeFamily::Terminate) == Policy::Ignore {
         let why = "neither DrainOn nor CordonOn names terminate";
         return Check::skipped(ID, why).of(cluster);
@@ -55,7 +55,7 @@ fn is_drained(group: &Group, settings: &Settings) -> bool {
     }
 }
 
-/// Returns `true` if the settings name no managed tag, or the group has the tag. Tags of the group's instances do not count.
+/// Returns `true` if the parameter `ManagedTag` is empty or the group has this tag.
 fn is_tagged(group: &Group, settings: &Settings) -> bool {
     let tag = settings.managed_tag.as_ref();
     tag.is_none_or(|tag| group.tags.get(&tag.key).is_some_and(|value| tag.allows(value)))
@@ -83,7 +83,7 @@ fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
     of_ours.chain(of_others).chain(kept).collect()
 }
 
-/// Finding for an instance that its group keeps, because pods could not leave the instance.
+/// Reports an instance that the group retains because of pods that could not be evicted.
 fn kept(group: &Group, instance: &str, region: &str) -> Finding {
     let what = format!(
         "is kept by Auto Scaling group {}, because its pods could not leave: it costs money, and its node stays cordoned",
@@ -98,7 +98,7 @@ fn kept(group: &Group, instance: &str, region: &str) -> Finding {
     ))
 }
 
-/// Returns a finding if the group lacks the tag of `HookGroupTag`: the role may not complete the hooks of such a group.
+/// Reports a group without the tag in `HookGroupTag`: IAM lets Spillway complete only hooks of tagged groups.
 fn denied(group: &Group, settings: &Settings, region: &str) -> Option<Finding> {
     let tag = settings.hook_group_tag.as_ref().filter(|tag| !tag.is_in(&group.tags))?;
     let what = format!(
@@ -122,7 +122,7 @@ fn denied(group: &Group, settings: &Settings, region: &str) -> Option<Finding> {
     )))
 }
 
-/// Finding for a hook that `Hooks` does not name, so that another program has to complete the hook.
+/// Reports a hook that the parameter `Hooks` does not name: another program has to complete the hook.
 fn left(group: &Group, hook: &GroupHook) -> Finding {
     let (severity, notified) = match &hook.notifies {
         Some(target) => (Severity::Info, format!("notifies {target} of each termination")),
@@ -138,7 +138,7 @@ fn left(group: &Group, hook: &GroupHook) -> Finding {
     Finding::new(FindingId::HookLeftToOthers, severity, name(group, hook), what, to_do)
 }
 
-/// Finds names in `Hooks` that no group has. The default name is exempt: each group without a hook has a finding of its own.
+/// Reports names in the parameter `Hooks` for which no Auto Scaling group has a hook, except the default name.
 pub(super) fn unused(groups: &[Group], settings: &Settings) -> Check {
     let is_used = |name: &String| {
         let mut hooks = groups.iter().flat_map(|group| &group.hooks);
@@ -186,7 +186,7 @@ fn short(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> 
     Some(finding.with_command(put(group, &hook.name, good, hook.default_result, region)))
 }
 
-/// Returns a finding if the hook waits for less than `HookMaxWaitS`. A hook waits at most 100 times its timeout.
+/// Reports a hook whose maximum wait, including heartbeats, is shorter than `HookMaxWaitS`.
 fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> Option<Finding> {
     let (waits, set) = (hook.waits.total.as_secs(), settings.hook_max_wait.as_secs());
     if hook.waits.timeout < FIRST_RETRY || waits >= set {
@@ -198,8 +198,7 @@ fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region
     Some(finding.with_command(put(group, &hook.name, least_timeout(settings), hook.default_result, region)))
 }
 
-/// Returns a finding if the default result does not suit the group. Groups that keep instances need ABANDON. Other groups need
-/// CONTINUE, because ABANDON skips the remaining hooks.
+/// Reports a wrong default result. Groups that retain abandoned instances need ABANDON, all other groups CONTINUE.
 fn unanswered(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Option<Finding> {
     if group.keeps_abandoned {
         return (hook.default_result == LifecycleResult::Continue).then(|| continued(group, hook, region));
@@ -230,7 +229,7 @@ fn name(group: &Group, hook: &GroupHook) -> String {
     format!("hook {} of Auto Scaling group {}", hook.name, group.name)
 }
 
-/// Minimum timeout of a hook that is to wait for `HookMaxWaitS`. A hook waits at most 100 times its timeout.
+/// Returns the minimum timeout for `HookMaxWaitS`: heartbeats extend a hook to at most 100 times its timeout.
 fn least_timeout(settings: &Settings) -> Duration {
     Duration::from_secs(settings.hook_max_wait.as_secs().div_ceil(100))
 }
@@ -239,7 +238,7 @@ fn good_timeout(settings: &Settings) -> Duration {
     GOOD_TIMEOUT.max(least_timeout(settings))
 }
 
-/// AWS CLI command that creates or changes a hook. Sets all values that Auto Scaling would reset to its defaults.
+/// Returns the AWS CLI command that creates or changes a hook.
 fn put(group: &Group, hook: &str, timeout: Duration, default_result: LifecycleResult, region: &str) -> String {
     format!(
         "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {} --lifecycle-hook-name {} \

@@ -1,4 +1,4 @@
-//! Checks of the AWS account.
+//! Runs the self-test's checks of the AWS account.
 
 mod bus;
 mod drainers;
@@ -38,31 +38,34 @@ pub(super) async fn checks(
     let (function, region) = (unqualified(&invocation.function), invocation.home.region.as_str());
     let (rules, event_sources, groups, karpenter) = tokio::join!(
         bus::rules(eventbridge, end),
-        event_sources::look(itself, region, end),
+        event_sources::run_check(itself, region, end),
         groups::of(autoscaling, clusters, end),
-        karpenter::look(ec2, retry_end(end))
+        karpenter::run_check(ec2, retry_end(end))
     );
 
     let is_tagged = |group: &&Group| settings.hook_group_tag.as_ref().is_none_or(|tag| tag.is_in(&group.tags));
     let group = groups.as_ref().ok().and_then(|groups| groups.iter().find(is_tagged));
-    let mut checks =
-        vec![variables::look(settings), dry_run::look(settings), rights::look(context, group, invocation, end).await];
+    let mut checks = vec![
+        variables::run_check(settings),
+        dry_run::run_check(settings),
+        rights::run_check(context, group, invocation, end).await,
+    ];
     checks.extend([about_rules(&rules, settings, invocation), event_sources]);
     if let Ok(rules) = &rules {
         let groups = groups.as_deref().unwrap_or_default();
         // An error counts as no nodes: the check of the rights reports a missing right.
         let karpenter = karpenter.unwrap_or(Karpenter::HasNone);
-        checks.push(drainers::look(rules, groups, karpenter, Deployed { function, region, settings }));
+        checks.push(drainers::run_check(rules, groups, karpenter, Deployed { function, region, settings }));
     }
     checks.extend(about_hooks(&groups, clusters, settings, region));
-    checks.extend(groups.as_ref().ok().and_then(|groups| replacements::look(groups, settings)));
+    checks.extend(groups.as_ref().ok().and_then(|groups| replacements::run_check(groups, settings)));
     checks
 }
 
 fn about_rules(rules: &Result<Vec<Rule>, CallError>, settings: &Settings, invocation: &Invocation) -> Check {
     let region = &invocation.home.region;
     match rules {
-        Ok(rules) => rules::look(rules, unqualified(&invocation.function), settings, region),
+        Ok(rules) => rules::run_check(rules, unqualified(&invocation.function), settings, region),
         Err(error) => {
             let what = "cannot list the rules of the event bus and their targets";
             Check::not_answered(CheckId::Rules, FindingId::RulesUnknown, error, what)
@@ -78,7 +81,7 @@ fn about_hooks(
 ) -> Vec<Check> {
     match groups {
         Ok(groups) => {
-            let of_clusters = clusters.iter().map(|cluster| hooks::look(groups, cluster, settings, region));
+            let of_clusters = clusters.iter().map(|cluster| hooks::run_check(groups, cluster, settings, region));
             [hooks::unused(groups, settings)].into_iter().chain(of_clusters).collect()
         }
         Err(error) => {
@@ -88,7 +91,7 @@ fn about_hooks(
     }
 }
 
-/// ARN of the function without a version or alias, as in the targets of rules.
+/// Removes the version or alias from a function's ARN.
 fn unqualified(arn: &str) -> &str {
     let end = arn.match_indices(':').nth(6).map_or(arn.len(), |(at, _)| at);
     &arn[..end]

@@ -1,6 +1,6 @@
-//! Event pattern of a rule, and its match with notices. Pure.
+//! Matches the event pattern of an EventBridge rule with notices. Pure.
 //!
-//! An unknown matcher counts as a match, because a superfluous finding is better than an undetected second drainer.
+//! An unknown matcher counts as a match: a needless finding is better than an undetected second drainer.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl Pattern {
     }
 }
 
-/// Returns `true` if a part of a pattern accepts the value at its place in the example event. `None` is a missing value.
+/// Returns `true` if this part of the pattern accepts the value. `None` stands for a missing value.
 fn matches(pattern: &Value, value: Option<&Value>) -> bool {
     match pattern {
         Value::Object(fields) => fields.iter().all(|(key, field)| match (key.as_str(), field) {

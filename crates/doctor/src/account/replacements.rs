@@ -1,4 +1,4 @@
-//! Checks the Auto Scaling groups that are to replace an instance at its notice, and finds the obstacles. Pure.
+//! Checks whether Auto Scaling groups with the tag `spillway:replace` can replace an instance after a notice. Pure.
 
 use spillway_core::replacement::{TAG, is_tagged, obstacles};
 use spillway_settings::Settings;
@@ -9,8 +9,8 @@ use crate::report::{Check, Finding, Severity};
 
 const ID: CheckId = CheckId::Replacements;
 
-/// Returns `None` if the parameter `Replace` is off.
-pub(super) fn look(groups: &[Group], settings: &Settings) -> Option<Check> {
+/// Checks the groups with the tag `spillway:replace`. Returns `None` if the parameter `Replace` is off.
+pub(super) fn run_check(groups: &[Group], settings: &Settings) -> Option<Check> {
     if !settings.replace.is_on() {
         return None;
     }
@@ -52,7 +52,7 @@ mod tests {
     use crate::account::hooks::tests::{group, hook};
 
     fn found(groups: &[Group], value: &str) -> Option<Vec<(FindingId, String)>> {
-        let check = look(groups, &settings(&[("SPILLWAY_REPLACE", value)]))?;
+        let check = run_check(groups, &settings(&[("SPILLWAY_REPLACE", value)]))?;
         Some(check.findings.into_iter().map(|finding| (finding.id, finding.what)).collect())
     }
 

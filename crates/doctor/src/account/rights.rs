@@ -1,10 +1,9 @@
-//! Checks the rights of the function's role by a table of a drain's calls. Each call is made without effect.
+//! Checks the rights of the function's role: makes each AWS call of a drain in a form without effect.
 //!
-//! Permissions boundaries, service control policies or a role of your own may deny calls that the template's policies allow.
-//! AWS checks the right before the object of a call. Therefore each of these answers proves the right:
-//! * EC2 answers a dry run with `DryRunOperation`, Lambda with an empty answer.
-//! * A call about a cluster, group, hook or schedule that does not exist is invalid. Lifecycle actions need a real group.
-//! * `PutEvents` accepts the call and refuses its only entry, whose detail is not JSON.
+//! AWS checks the right before the object of a call. Therefore each of these responses proves the right:
+//! * A dry run succeeds in Lambda, and fails with `DryRunOperation` in EC2.
+//! * A call about a missing cluster, group, hook or schedule fails as invalid or not found. Lifecycle actions need a real group.
+//! * `PutEvents` succeeds, but rejects its only entry, whose detail is not JSON.
 
 use aws_sdk_autoscaling::types::Filter;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
@@ -31,23 +30,23 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::AwsRights;
 const NOT_FOUND: &str = "ResourceNotFoundException";
-/// Error code of Auto Scaling, and of an entry of `PutEvents`, for an invalid request.
+/// Error code of an invalid request in Auto Scaling and EventBridge.
 const INVALID: &str = "ValidationError";
-/// Name of a cluster, group, hook or schedule that does not exist.
+/// Name that no cluster, group, hook or schedule has.
 const UNKNOWN: &str = "spillway-doctor-asks-for-nothing";
 const UNKNOWN_INSTANCE: &str = "i-00000000000000000";
 
 struct AwsRight<'a> {
-    /// Action, as IAM writes it.
+    /// IAM action, such as `sns:Publish`.
     action: &'static str,
     without_it: &'static str,
     probe: Probe<'a>,
 }
 
-/// Calls an action without effect. Fails unless the answer shows that the role has the right.
+/// Calls an AWS action without effect. Returns `Ok` if the response proves the right.
 type Probe<'a> = Box<dyn Fn() -> LocalBoxFuture<'a, Result<(), CallError>> + 'a>;
 
-/// Builds a row of the table. If the role has the right, `call` succeeds or fails with `code_if_allowed`.
+/// Creates a check for one right. The role has the right if `call` succeeds or fails with `code_if_allowed`.
 fn right<'a, T, E, F>(
     action: &'static str,
     without_it: &'static str,
@@ -71,8 +70,13 @@ where
     AwsRight { action, without_it, probe: Box::new(probe) }
 }
 
-/// Tries each call of the table. Lifecycle actions are called for `group`, and left out without a group.
-pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &Invocation, end: Instant) -> Check {
+/// Checks all rights that a drain needs. If `group` is `None`, lifecycle actions are skipped.
+pub(super) async fn run_check(
+    context: &Context,
+    group: Option<&Group>,
+    invocation: &Invocation,
+    end: Instant,
+) -> Check {
     let mut rights = of_every_drain(context);
     if let Some(group) = group {
         rights.extend(of_actions(context, &group.name));
@@ -163,7 +167,7 @@ fn of_actions<'a>(context: &'a Context, group: &'a str) -> [AwsRight<'a>; 2] {
     ]
 }
 
-/// Rights on the stack's schedules. `CreateSchedule` and `iam:PassRole` are not tried, because the call would create a schedule.
+/// Rights on schedules. `CreateSchedule` is not tried, because a call would create a schedule.
 fn of_schedules<'a>(
     client: &'a aws_sdk_scheduler::Client,
     Schedules { group, role_arn, .. }: &'a Schedules,
@@ -191,8 +195,7 @@ fn of_schedules<'a>(
     ]
 }
 
-/// Rights that only some settings need. Calls that need a real object are not tried: tags and targets of a target group, and
-/// `TerminateInstanceInAutoScalingGroup`, which would end an instance.
+/// Rights that some settings require. Calls that need an existing target group or instance are not tried.
 fn of_settings(context: &Context) -> Vec<AwsRight<'_>> {
     let Context { ec2, autoscaling, load_balancing, settings, .. } = context;
     let mut rights = Vec::new();
@@ -291,7 +294,7 @@ mod tests {
             hooks: Vec::new(),
         };
         let end = Instant::now() + Duration::from_secs(60);
-        let check = look(&context, Some(&group), &invocation(), end).await;
+        let check = run_check(&context, Some(&group), &invocation(), end).await;
         let missing: Vec<_> = check.findings.iter().map(|finding| (finding.id, finding.object.as_str())).collect();
         assert_eq!(missing, [(FindingId::AwsRightMissing, "autoscaling:RecordLifecycleActionHeartbeat")]);
         assert_eq!(check.what, "11 of 12 calls to AWS are allowed");

@@ -1,4 +1,4 @@
-//! Checks that the stack has an enabled rule for each kind of wanted notice. Pure.
+//! Checks that the function receives each kind of notice in the settings by an enabled EventBridge rule. Pure.
 
 use spillway_core::decision;
 use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};
@@ -10,7 +10,7 @@ use crate::report::{Check, Finding, REVERT_DRIFT, Severity, quoted};
 
 const ID: CheckId = CheckId::Rules;
 
-pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: &str) -> Check {
+pub(super) fn run_check(rules: &[Rule], function: &str, settings: &Settings, region: &str) -> Check {
     let ours: Vec<&Rule> = rules.iter().filter(|rule| rule.leads_to(function)).collect();
     let wanted: Vec<&EventPattern> =
         EVENT_PATTERNS.iter().filter(|event| decision::is_enabled(event.kind, settings)).collect();
@@ -36,7 +36,7 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
     Check::made(ID, what, findings)
 }
 
-/// Warns if neither `DrainOn` nor `CordonOn` names `spot`. `DrainOn=rebalance`, for example, replaces the whole default list.
+/// Warns if neither `DrainOn` nor `CordonOn` contains `spot`.
 fn spot_switched_off(settings: &Settings) -> Option<Finding> {
     let what = "do not name spot: interrupted spot instances are not drained";
     let to_do = "add spot to the parameter DrainOn, which is the whole list; no change is needed if another tool drains them or \
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn found(rules: &[Rule], variables: &[(&str, &str)]) -> Vec<(FindingId, String)> {
-        let check = look(rules, FUNCTION, &settings(variables), "us-east-1");
+        let check = run_check(rules, FUNCTION, &settings(variables), "us-east-1");
         assert_eq!(check.status, if check.findings.is_empty() { CheckStatus::Ok } else { CheckStatus::Fail });
         check.findings.into_iter().map(|finding| (finding.id, finding.object)).collect()
     }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn lists_without_spot_are_a_warning() {
-        let check = look(&rules(), FUNCTION, &settings(&[("SPILLWAY_DRAIN_ON", "rebalance")]), "us-east-1");
+        let check = run_check(&rules(), FUNCTION, &settings(&[("SPILLWAY_DRAIN_ON", "rebalance")]), "us-east-1");
         let ids: Vec<_> = check.findings.iter().map(|finding| finding.id).collect();
         assert_eq!((check.status, ids), (CheckStatus::Warn, vec![FindingId::SpotSwitchedOff]));
         assert_eq!(found(&rules(), &[("SPILLWAY_DRAIN_ON", "spot,rebalance")]), []);

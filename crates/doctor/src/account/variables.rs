@@ -1,4 +1,4 @@
-//! Checks that this version knows each environment variable with Spillway's prefix, and accepts its value. Pure.
+//! Checks the names and values of all `SPILLWAY_` environment variables. Pure.
 
 use spillway_settings::Settings;
 
@@ -7,7 +7,7 @@ use crate::report::{Check, Finding, Severity};
 
 const ID: CheckId = CheckId::Variables;
 
-pub(crate) fn look(settings: &Settings) -> Check {
+pub(crate) fn run_check(settings: &Settings) -> Check {
     let finding = |name: &String| {
         let what = "is not a setting of this version and has no effect";
         let to_do = "deploy the template of this version; the changelog lists removed settings";
@@ -35,15 +35,15 @@ mod tests {
 
     #[test]
     fn unknown_variable_is_found() {
-        assert_eq!(look(&settings(&[("SPILLWAY_DRY_RUN", "true")])).findings, []);
-        let check = look(&settings(&[("SPILLWAY_MARGIN_S", "5"), ("SPILLWAY_DRY_RUN", "true")]));
+        assert_eq!(run_check(&settings(&[("SPILLWAY_DRY_RUN", "true")])).findings, []);
+        let check = run_check(&settings(&[("SPILLWAY_MARGIN_S", "5"), ("SPILLWAY_DRY_RUN", "true")]));
         let objects: Vec<_> = check.findings.iter().map(|finding| finding.object.as_str()).collect();
         assert_eq!(objects, ["the variable SPILLWAY_MARGIN_S"]);
     }
 
     #[test]
     fn wrong_setting_is_a_failure() {
-        let check = look(&settings(&[("SPILLWAY_DRAIN_ON", "sport")]));
+        let check = run_check(&settings(&[("SPILLWAY_DRAIN_ON", "sport")]));
         let [finding] = check.findings.as_slice() else { panic!("{:?}", check.findings) };
         assert_eq!((finding.id, finding.severity), (FindingId::WrongSetting, Severity::Fail));
         assert!(finding.what.contains("DrainOn is \"sport\"; it takes some of spot,"), "{}", finding.what);

@@ -1,4 +1,4 @@
-//! Cordons a node as a dry run, because admission webhooks and policies may refuse a change that RBAC allows.
+//! Cordons a node as a dry run: a webhook or policy may refuse a change that RBAC allows.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt as _};
@@ -20,10 +20,10 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::Cordon;
 
-/// Maximum number of nodes to read in search of one that is not cordoned.
+/// Maximum number of nodes to try if nodes are already cordoned.
 const TRIED: usize = 5;
 
-pub(super) async fn look(
+pub(super) async fn run_check(
     client: &Client,
     settings: &Settings,
     nodes: impl Iterator<Item = &str>,
@@ -47,7 +47,7 @@ pub(super) async fn look(
     Check::skipped(ID, "no node can be cordoned right now")
 }
 
-/// Claims one node as a dry run. Returns `NotFree` if the node no longer exists.
+/// Cordons one node as a dry run. Returns `NotFree` if the node no longer exists.
 async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &str) -> Result<Rehearsed, ApiError> {
     let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(Rehearsed::NotFree) };
     let claimant = Claimant {

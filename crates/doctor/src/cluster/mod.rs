@@ -1,4 +1,4 @@
-//! Checks of one cluster.
+//! Runs the self-test's checks of one cluster.
 
 mod cordon;
 mod enroll;
@@ -20,12 +20,12 @@ use crate::retry_end;
 #[derive(Debug, Default)]
 pub(super) struct ClusterChecks {
     pub(super) checks: Vec<Check>,
-    /// Number of nodes that Spillway drains. 0 if the nodes are unknown.
+    /// Number of nodes that Spillway drains; 0 if the nodes cannot be listed.
     pub(super) nodes: usize,
 }
 
-/// Makes all checks of the cluster until `end`. If the sign-in fails, the checks inside the cluster are skipped.
-pub(super) async fn look(
+/// Runs all checks of the cluster. If the sign-in fails, the other checks are skipped.
+pub(super) async fn run_check(
     context: &Context,
     cluster: &ClusterName,
     invocation: &Invocation,
@@ -37,15 +37,15 @@ pub(super) async fn look(
         Ok(connection) => {
             let client = &connection.client;
             let enroll = enroll::command(cluster, &context.settings.stack, invocation);
-            let (user, signed_in) = sign_in::look(client, cluster, invocation, &enroll, end).await;
+            let (user, signed_in) = sign_in::run_check(client, cluster, invocation, &enroll, end).await;
             match user {
                 Some(user) => {
-                    remember(context, cluster).await;
+                    store(context, cluster).await;
                     let (evictions, rights) =
-                        rights::look(client, &context.settings, &user, invocation, cluster, &enroll, end).await;
+                        rights::run_check(client, &context.settings, &user, invocation, cluster, &enroll, end).await;
                     let (nth, mut nodes) = tokio::join!(
-                        nth::look(client, end),
-                        nodes::look(client, context, cluster, evictions, invocation, end),
+                        nth::run_check(client, end),
+                        nodes::run_check(client, context, cluster, evictions, invocation, end),
                     );
                     nodes.checks.splice(0..0, [signed_in, rights, nth]);
                     nodes
@@ -58,9 +58,9 @@ pub(super) async fn look(
     ClusterChecks { checks: made.checks.into_iter().map(|check| check.of(cluster)).collect(), ..made }
 }
 
-/// Caches the cluster's endpoint in Parameter Store, for drains that begin while EKS does not answer.
-async fn remember(context: &Context, cluster: &ClusterName) {
-    if let Err(error) = context.access.clusters.remember(cluster).await {
+/// Saves the cluster's endpoint in Parameter Store, for drains while EKS does not respond.
+async fn store(context: &Context, cluster: &ClusterName) {
+    if let Err(error) = context.access.clusters.store(cluster).await {
         tracing::warn!(
             cluster.name = %cluster,
             error = chain(&error),

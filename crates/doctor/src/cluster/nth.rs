@@ -1,4 +1,4 @@
-//! Finds aws-node-termination-handler in the cluster, which would drain the same nodes.
+//! Finds aws-node-termination-handler (NTH) in the cluster, because NTH would drain the same nodes.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
@@ -13,10 +13,10 @@ use crate::report::{Check, Finding, Severity, counted, quoted};
 use crate::retry_end;
 
 const ID: CheckId = CheckId::Nth;
-/// Label of NTH's pods in its Helm chart.
+/// Label on pods of aws-node-termination-handler, from its Helm chart.
 const LABEL: &str = "app.kubernetes.io/name=aws-node-termination-handler";
 
-pub(super) async fn look(client: &Client, end: Instant) -> Check {
+pub(super) async fn run_check(client: &Client, end: Instant) -> Check {
     let pods = Api::<Pod>::all(client.clone());
     // With `match_any`, the API server answers from its cache.
     let of_nth = ListParams::default().labels(LABEL).match_any();

@@ -1,5 +1,4 @@
-//! Checks by access reviews the rights in deploy/rbac.yaml, and those in deploy/optional/ that a setting or pods of Kubernetes
-//! Jobs on the nodes make necessary.
+//! Checks Spillway's rights in the cluster by access reviews. The settings decide which rights are needed.
 
 use futures_util::stream::{self, StreamExt as _};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
@@ -19,7 +18,7 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::KubernetesRights;
 
-/// Kubernetes group of the function's role. deploy/rbac.yaml binds the rights to the group.
+/// Kubernetes group to which deploy/rbac.yaml binds Spillway's rights.
 const GROUP: &str = "spillway";
 
 const EVICTION: &str = "pods/eviction";
@@ -29,7 +28,7 @@ const REVIEWS_AT_ONCE: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Right {
     group: &'static str,
-    /// Resource, with its subresource if there is one: `pods/eviction`.
+    /// Resource, or resource and subresource: `pods/eviction`.
     resource: &'static str,
     verb: &'static str,
     without_it: WithoutIt,
@@ -68,14 +67,14 @@ const OF_EVERY_DRAIN: [Right; 11] = [
 ];
 const RARE_RETRIES: &str = "evictions that a budget blocks are retried rarely";
 
-/// Rights to wait until volumes are detached, which a drain for a lifecycle hook does.
+/// Rights to wait until volumes are detached.
 const OF_VOLUMES: [Right; 2] = [
     right("storage.k8s.io", "volumeattachments", "get", Suffers(NOT_WAITED_FOR)),
     right("", "persistentvolumes", "get", Suffers(NOT_WAITED_FOR)),
 ];
 const NOT_WAITED_FOR: &str = "an instance ends with attached volumes, and the next pod waits six minutes for them";
 
-/// Rights that the setting `SPILLWAY_KARPENTER=nodeclaim` needs.
+/// Rights that the setting `SPILLWAY_KARPENTER=nodeclaim` requires.
 const OF_NODE_CLAIMS: [Right; 3] = [
     of_node_claims("get", "Karpenter's nodes are not drained"),
     of_node_claims("patch", "Karpenter does not know the deadline of its node"),
@@ -87,13 +86,13 @@ const fn of_node_claims(verb: &'static str, without_it: &'static str) -> Right {
     Right { manifest: "deploy/optional/karpenter.yaml", ..right }
 }
 
-/// Right that the setting `SPILLWAY_NODE_EVENTS` needs.
+/// Right that the setting `SPILLWAY_NODE_EVENTS` requires.
 const OF_NODE_EVENTS: [Right; 1] = [Right {
     manifest: "deploy/optional/node-events.yaml",
     ..right("events.k8s.io", "events", "create", Suffers("kubectl describe does not show drains"))
 }];
 
-/// Right to set the condition `DisruptionTarget` on a Job's pod that is deleted although a budget blocks it.
+/// Right to set the condition `DisruptionTarget` on pods, so that a Job does not count a deleted pod as failed.
 const OF_JOBS: Right = Right {
     manifest: "deploy/optional/disruption-target.yaml",
     ..right("", "pods/status", "patch", Suffers("a Job counts a pod that is deleted past its budget as failed"))
@@ -117,8 +116,8 @@ pub(super) enum Evictions {
     Denied,
 }
 
-/// Reviews all rights that the settings need. Also returns whether Spillway may evict pods.
-pub(super) async fn look(
+/// Checks all rights that the settings require, and returns whether Spillway may evict pods.
+pub(super) async fn run_check(
     client: &Client,
     settings: &Settings,
     user: &User,
@@ -141,7 +140,7 @@ fn evictions(answers: &[ReviewedRight]) -> Evictions {
     if is_denied { Evictions::Denied } else { Evictions::Allowed }
 }
 
-/// Returns `true` if Spillway may set the condition `DisruptionTarget`. A Job does not count a pod with the condition as failed.
+/// Returns `true` if Spillway may set the condition `DisruptionTarget` on pods.
 pub(super) async fn may_set_disruption_target(client: &Client, end: Instant) -> Result<bool, ApiError> {
     has(&Api::all(client.clone()), OF_JOBS, end).await
 }
@@ -198,7 +197,7 @@ fn check(
     Check::made(ID, what, findings)
 }
 
-/// Finding if the function has no right at all: its group has no rights, or the function is not in the group.
+/// Reports that the function has no rights: the group `spillway` has none, or does not contain the function.
 fn none_at_all(cluster: &ClusterName, user: &User, invocation: &Invocation, enroll: &str) -> Finding {
     let (name, function, region) = (quoted(cluster), &invocation.function, &invocation.home.region);
     let object = format!("group {GROUP}");

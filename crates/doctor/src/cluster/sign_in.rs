@@ -1,4 +1,4 @@
-//! Checks the sign-in to a cluster: network, certificate, access entry.
+//! Checks that the function can connect and sign in to a cluster.
 
 use k8s_openapi::api::authentication::v1::{SelfSubjectReview, SelfSubjectReviewStatus};
 use kube::api::PostParams;
@@ -22,8 +22,8 @@ pub(super) struct User {
     pub(super) groups: Vec<String>,
 }
 
-/// Reads the function's own user from the API server. Returns no user if the sign-in fails.
-pub(super) async fn look(
+/// Reads the function's own Kubernetes user. Returns no user if the sign-in fails.
+pub(super) async fn run_check(
     client: &Client,
     cluster: &ClusterName,
     invocation: &Invocation,

@@ -1,4 +1,4 @@
-//! Waits after the last pod has left: for attached volumes, and for load balancers that still target the instance.
+//! After a drain, waits until volumes are detached and load balancers have deregistered the instance.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::drain::volumes::until_detached;
 use crate::node::ClaimedNode;
 use crate::receipt::AfterDrain;
 
-/// Maximum wait for load balancers: twice Elastic Load Balancing's default deregistration delay.
+/// Maximum wait for load balancers to deregister the instance: twice the default deregistration delay.
 const LET_GO_WITHIN: Duration = Duration::from_secs(600);
 
 pub(super) struct Waited {
-    /// Duration of each wait; `None` if nothing was waited for.
+    /// Durations of the waits. `None` if there was nothing to wait for.
     pub(super) durations: Option<AfterDrain>,
-    /// `true` if a volume or load balancer was, or may have been, still attached when the time was up.
+    /// `true` if a volume or load balancer may still use the instance at the end of the wait.
     pub(super) is_unfinished: bool,
 }
 
-/// Waits for volumes and load balancers until `end` or `stop`. Waits only if the node is empty and a hook of Spillway holds the
+/// Waits for volumes and load balancers until `end` or `stop`. Returns at once if pods are left or no lifecycle hook holds the
 /// instance.
 pub(super) async fn wait(
     context: &Context,
@@ -58,7 +58,7 @@ pub(super) async fn wait(
     let may_be_left =
         volumes.is_some_and(|volumes| volumes.left != Some(0)) || targets.is_some_and(|(_, left)| left > 0);
     let waited = AfterDrain {
-        late_pods_ms: ms(report.ended_at - report.over_at),
+        late_pods_ms: ms(report.ended_at - report.emptied_at),
         volumes_ms: volumes.map(|volumes| ms(volumes.waited)),
         volumes_attached: volumes.and_then(|volumes| volumes.left).filter(|left| *left > 0),
         targets_ms: targets.map(|(waited, _)| ms(waited)),
@@ -68,8 +68,8 @@ pub(super) async fn wait(
     Waited { durations, is_unfinished: may_be_left && end <= Instant::now() }
 }
 
-/// Waits for load balancers. Returns the number of target groups that still have the instance. `None` if no group had the
-/// instance at first, or if the groups cannot be read.
+/// Waits for load balancers. Returns the number of target groups that still have the instance. `None` if no target group had the
+/// instance, or if the target groups cannot be read.
 async fn targets_left(context: &Context, target: &Target<'_>, end: Instant) -> Option<usize> {
     let Target { instance, cluster, .. } = target;
     match target_groups::until_drained(&context.load_balancing, &instance.id, cluster, end).await {

@@ -1,4 +1,4 @@
-//! Connects to the cluster of a node and claims the node. Ends a notice whose node cannot be claimed.
+//! Claims the node of an instance, or ends the notice if the node cannot be claimed.
 
 use std::time::Duration;
 
@@ -19,31 +19,30 @@ use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::Fate;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Retry period of a failing claim if the instance goes in any case. Afterwards the pods are evicted without a cordon, because
-/// a webhook may stay down until its own pods leave the node.
+/// Retry period of a failing claim if AWS takes the instance anyway. Afterwards, the pods are evicted without a cordon, because
+/// the pods of an admission webhook may have to leave this node first.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
-/// Maximum time to list the pods of a node whose hook is over.
+/// Maximum time to list the remaining pods after the lifecycle action is over.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
-/// First and longest pause between two attempts to cordon a node during its drain.
+/// First and longest pause between attempts to cordon a node that is already being drained.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The node is cordoned, and its pods stay.
+    /// The node is cordoned but not drained.
     Cordon,
-    /// The node is drained. If its instance goes, its pods have to leave even without a cordon.
+    /// The node is drained, even without a cordon if AWS takes the instance anyway.
     Drain,
 }
 
 pub(crate) enum Claiming {
-    /// The node is claimed, or its instance goes and the drain starts without a cordon.
+    /// The node is claimed, or the drain may begin without a cordon.
     Claimed(ClaimedNode),
-    /// The node is not claimed, and the notice ends with this result.
+    /// The node is not claimed, and the action returns this result.
     Ended(Next),
 }
 
-/// Claims the target's node. Retries until the window ends or the lifecycle action is over. If the node cannot be claimed, the
-/// notice ends.
+/// Claims the target's node. Retries until the attempt's window ends or the lifecycle action is over.
 pub(super) async fn claim(
     context: &Context,
     target: &Target<'_>,
@@ -95,8 +94,8 @@ pub(super) async fn claim(
     }
 }
 
-/// Ends a notice whose hook was over before this invocation listed the pods. Checks which pods of an earlier invocation are
-/// still on the node.
+/// Ends a notice whose lifecycle action is over before this invocation has listed the pods. Records the pods that are still on
+/// the node as lost.
 pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Outcome {
     let history = target.attempt.history;
     let claimed_before = || history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());
@@ -116,8 +115,7 @@ pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &m
     DrainOutcome::HookOver { node, lost: (!record.pods.is_empty()).then_some(lost) }.into()
 }
 
-/// Returns `true` if the write may succeed later. Includes timeouts: an admission webhook may take 30 s to fail, but a request
-/// times out after 15 s.
+/// Returns `true` if a retry of the write may succeed, for example after the timeout of an admission webhook.
 fn is_retryable_write_error(error: &ApiError) -> bool {
     match error {
         ApiError::Refused(status) => matches!(status.code, 409 | 429 | 500..),
@@ -125,7 +123,7 @@ fn is_retryable_write_error(error: &ApiError) -> bool {
     }
 }
 
-/// Status of a failed claim for the receipt: the API server's answer, or a timeout.
+/// Returns the API server's status for a failed claim, or a timeout status.
 fn status_of(error: ApiError) -> Box<Status> {
     match error {
         ApiError::Refused(status) => status,
@@ -133,7 +131,7 @@ fn status_of(error: ApiError) -> Box<Status> {
     }
 }
 
-/// Retries the claim of a node while it is drained without a cordon, until the claim succeeds.
+/// Repeats a failed claim during the drain until the node is cordoned.
 pub(super) async fn keep_trying_to_cordon(target: &Target<'_>, node: &ClaimedNode, record: &mut Record) {
     let (claimant, nodes) = (target.claimant(), Api::all(node.client.clone()));
     let (mut pause, longest) = PAUSES;
@@ -151,7 +149,7 @@ pub(super) async fn keep_trying_to_cordon(target: &Target<'_>, node: &ClaimedNod
     }
 }
 
-/// Ends a notice whose node is not claimed.
+/// Ends a notice whose node is not claimed, or returns [`Next::DecideAgain`].
 pub(crate) async fn unclaimed(
     why: Unclaimed,
     context: &Context,

@@ -1,4 +1,4 @@
-//! Continuation: hands a notice over to the next invocation if time is left.
+//! Continues a notice in the next invocation.
 
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{self, History};
@@ -11,7 +11,8 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Hands the notice to the next invocation, with a summary of this one. A last heartbeat restarts the hook's timeout.
+/// Invokes the function with the notice and a summary of this invocation. Sends a last heartbeat, which restarts the hook's
+/// timeout.
 pub(crate) async fn continue_next(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -19,7 +20,7 @@ pub(crate) async fn continue_next(
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, action, .. } = attempt;
-    let history = history.with(record.in_short(notice, invocation), record.blockage);
+    let history = history.with(record.summary(notice, invocation), record.blockage);
     let history = History { remaining: record.remaining(&history), is_kept: attempt.is_kept(), ..history };
     let (payload, end) = (payload(continued::KEY, &history), invocation.continues_by());
     let (continued, status) = tokio::join!(context.send(&payload, Later::Now, invocation.clock, end), async {

@@ -1,4 +1,4 @@
-//! Cordon of a node whose pods stay.
+//! Cordons a node without draining the node.
 
 use spillway_core::outcome::Outcome;
 use spillway_settings::LifecycleResult;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::receipt::record::Record;
 
-/// Cordons the target's node, leaves its pods, and completes a waiting lifecycle action at once.
+/// Cordons the target's node without evicting pods, and completes a waiting lifecycle action.
 pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let claim = match claim(context, target, Purpose::Cordon, record).await? {
         Claiming::Claimed(node) => node.claim,
@@ -21,7 +21,7 @@ pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut 
         let doing = format!("cordon node {}", claim.node);
         return Err(Failure::Kubernetes { doing, cluster: target.cluster.clone(), error });
     }
-    let arranged = undo_check::arrange(context, target.attempt, &claim).await;
+    let arranged = undo_check::schedule_first_check(context, target.attempt, &claim).await;
     lifecycle::complete(target.attempt, LifecycleResult::Continue, record).await?;
     arranged.map(|()| Outcome::Cordoned { node: claim.node }.into())
 }

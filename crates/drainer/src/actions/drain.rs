@@ -23,17 +23,16 @@ use crate::drain::side_task::SideTask;
 use crate::drain::{self, Drain};
 use crate::failure::Failure;
 use crate::kube::watch::Listed;
-use crate::node::{ClaimedNode, until_given_back};
+use crate::node::{ClaimedNode, until_unclaimed};
 use crate::publish::{publish_begin, publish_blockage, publishes_begin};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Fate, Publication, StepName, Subject};
 
-/// Maximum number of pods that a failure names; the receipt lists all.
+/// Maximum number of pods that the text of a failure names.
 const PODS_IN_A_REASON: usize = 3;
 
-/// Drains the target's node: waits for its turn (maintenance only), claims the node, arranges the undo check, evicts the pods,
-/// waits for volumes and load balancers, and completes the lifecycle action. If the group has the tag `spillway:replace=true`,
-/// the instance is replaced: on a spot notice after the claim, on maintenance after the drain.
+/// Drains the target's node: claims the node, schedules an undo check, evicts the pods, waits for volumes and load balancers, and
+/// completes the lifecycle action. Postpones a drain for maintenance while too many nodes are being drained.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let attempt = target.attempt;
     record.window = Some(attempt.window);
@@ -41,10 +40,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         return Ok(Next::Done(postponed));
     }
     let claim_began = Instant::now();
-    // On the heap: beside the drain it would be too large for a thread's stack in a debug build.
+    // Boxed: in a debug build the future is too large for a thread's stack.
     let own_window = attempt.window_of_hook().boxed_local().shared();
-    // Reads the hook's timeouts while it claims the node: the claim must not wait for Auto Scaling. Until Auto Scaling answers,
-    // the drain uses the attempt's window.
+    // Reads the hook's timeouts during the claim, because the claim must not wait for Auto Scaling.
     let node = match beside(claim(context, target, Purpose::Drain, record), own_window.clone()).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
@@ -54,9 +52,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     log_claim(&node.claim, attempt.notice);
     attempt.join(&node.claim, target.instance);
-    let hook_window = own_window.map(|window| attempt.within_joined(window)).boxed_local().shared();
-    // A failure is returned after the drain, which it must not delay.
-    let arranged = undo_check::arrange(context, attempt, &node.claim).await;
+    let hook_window = own_window.map(|window| attempt.limited_to_joined_claim(window)).boxed_local().shared();
+    // A failure must not delay the drain, so it is returned afterwards.
+    let arranged = undo_check::schedule_first_check(context, attempt, &node.claim).await;
     let action = DrainAction { context, target, node: &node, claim_began, hook_window, stop: stop(attempt, &node) };
     let Some(listed) = action.list().await? else {
         record.hook = HookStatus::AlreadyOver(None);
@@ -74,18 +72,18 @@ struct DrainAction<'a> {
     target: &'a Target<'a>,
     node: &'a ClaimedNode,
     claim_began: Instant,
-    /// Window with the hook's timeouts, as soon as Auto Scaling has answered.
+    /// Window that is limited by the hook's timeouts. Resolves when Auto Scaling has described the hook.
     hook_window: Shared<LocalBoxFuture<'a, Window>>,
     stop: Shared<LocalBoxFuture<'a, StopReason>>,
 }
 
 impl DrainAction<'_> {
-    /// Lists the node's pods; `None` if the lifecycle action is over before the API server answers.
+    /// Lists the node's pods. Returns `None` if the lifecycle action is over before the API server answers.
     async fn list(&self) -> Result<Option<Listed<Pod>>, Failure> {
         let Target { attempt, cluster, .. } = self.target;
         tokio::select! {
             biased;
-            listed = drain::list_claimed(self.node, self.claim_began, attempt.within_joined(attempt.window)) => {
+            listed = drain::list_claimed(self.node, self.claim_began, attempt.limited_to_joined_claim(attempt.window)) => {
                 listed.map(Some).map_err(|error| {
                     let doing = format!("list the pods of node {}", self.node.claim.node);
                     Failure::Kubernetes { doing, cluster: (*cluster).clone(), error }
@@ -95,13 +93,14 @@ impl DrainAction<'_> {
         }
     }
 
-    /// Evicts the pods, waits for what they leave behind, and completes the lifecycle action.
+    /// Evicts the pods, waits for volumes and load balancers, and completes the lifecycle action.
     async fn run(&self, listed: &Listed<Pod>, record: &mut Record) -> Result<DrainOutcome, Failure> {
         let begun = self.publication(record);
         let mut side_task = self.side_task(&begun, listed);
         let report = self.evict(listed, &mut side_task, record).await;
         let marking = Box::pin(pace::mark_over(self.target.attempt, self.node, &report));
-        let (outcome, (), ()) = tokio::join!(self.let_go(&report, record), Box::pin(side_task.finish()), marking);
+        let (outcome, (), ()) =
+            tokio::join!(self.wait_and_complete(&report, record), Box::pin(side_task.finish()), marking);
         outcome
     }
 
@@ -114,7 +113,8 @@ impl DrainAction<'_> {
         begun
     }
 
-    /// Publishes the begin and the blockage of the drain. If this drain has joined another drain, the other drain publishes both.
+    /// Returns the task that publishes the begin and any blockage of the drain. A drain that joins another drain publishes
+    /// neither.
     fn side_task<'s>(&'s self, begun: &'s Publication, listed: &'s Listed<Pod>) -> SideTask<'s> {
         let (context, ClaimedNode { claim, client }) = (self.context, self.node);
         let Attempt { history, invocation, .. } = self.target.attempt;
@@ -130,12 +130,13 @@ impl DrainAction<'_> {
         side_task.with_news(move |news| publish_blockage(begun, news, context, client, invocation).boxed_local())
     }
 
-    /// Evicts the pods until the node is empty or the drain ends. Retries a denied cordon meanwhile.
+    /// Evicts the pods until the node is empty or the drain stops. Concurrently retries a failed cordon and, after a spot notice,
+    /// requests a replacement.
     async fn evict(&self, listed: &Listed<Pod>, side_task: &mut SideTask<'_>, record: &mut Record) -> DrainReport {
         let attempt = self.target.attempt;
-        let (window, clock) = (attempt.within_joined(attempt.window), attempt.invocation.clock);
+        let (window, clock) = (attempt.limited_to_joined_claim(attempt.window), attempt.invocation.clock);
         let drain = Drain::new(self.node, listed, attempt.history, self.claim_began, window, clock);
-        // On the heap: beside one another they are too large for a thread's stack in a debug build.
+        // Boxed: in a debug build the futures are too large for a thread's stack.
         let draining = Box::pin(drain.run(self.hook_window.clone(), self.stop.clone(), side_task));
         let cordoning = Box::pin(keep_trying_to_cordon(self.target, self.node, record));
         let replacing = Box::pin(replacement::replace(self.context, self.target, &self.node.claim, Kind::Spot));
@@ -145,9 +146,9 @@ impl DrainAction<'_> {
         report
     }
 
-    /// Waits for volumes and load balancers, records the fates of the pods, and completes the lifecycle action. Returns a failure
-    /// without completing the action if a later invocation can go on.
-    async fn let_go(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
+    /// Waits for volumes and load balancers, then completes the lifecycle action. Fails before the completion if a later
+    /// invocation has time to continue.
+    async fn wait_and_complete(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
         let (attempt, node) = (self.target.attempt, &self.node.claim.node);
         let end = report.window.end;
         let waited = after_drain::wait(self.context, self.target, self.node, report, end, self.stop.clone()).await;
@@ -161,7 +162,7 @@ impl DrainAction<'_> {
         if report.end == DrainEnd::TimeUp && attempt.is_cut_short() {
             return Err(pods_lost(node, &counts));
         }
-        record.step(StepName::Drained, attempt.invocation.clock.at(report.over_at));
+        record.step(StepName::Drained, attempt.invocation.clock.at(report.emptied_at));
         match report.end {
             DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck => {
                 lifecycle::complete(attempt, LifecycleResult::Continue, record).await?;
@@ -187,7 +188,7 @@ impl DrainAction<'_> {
             (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
             }
-            // EC2 took the instance at the deadline of the spot notice that this drain joined. That notice's receipt names the lost pods.
+            // This drain joined the drain of a spot notice, whose receipt names the pods that were lost at the deadline.
             (DrainEnd::TimeUp, _) if attempt.has_joined() && matches!(record.hook, HookStatus::AlreadyOver(_)) => {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost) })
             }
@@ -201,7 +202,6 @@ fn pods_lost(node: &str, counts: &Counts) -> Failure {
     Failure::PodsLost { node: node.to_owned(), lost: counts.lost, all: counts.lost + counts.moved }
 }
 
-/// Failure of a drain whose group keeps the instance with the pods that are left.
 fn kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -> Failure {
     Failure::InstanceKept {
         node,
@@ -213,7 +213,7 @@ fn kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -
     }
 }
 
-/// First few pods that are left, each with the cause, and the number of the others.
+/// Up to [`PODS_IN_A_REASON`] remaining pods, each with its cause, then the number of further pods.
 fn pods_left(record: &Record) -> Vec<String> {
     let left = record.pods.iter().filter(|pod| matches!(pod.fate, Fate::Lost | Fate::Remaining));
     let mut left: Vec<_> = left.map(|pod| format!("{}: {}", pod.pod, pod.why())).collect();
@@ -223,7 +223,7 @@ fn pods_left(record: &Record) -> Vec<String> {
     left
 }
 
-/// Waits for a reason to end the drain early.
+/// Resolves when the drain has to stop early.
 fn stop<'a>(attempt: &'a Attempt<'_>, node: &'a ClaimedNode) -> Shared<LocalBoxFuture<'a, StopReason>> {
     let stop = async move {
         tokio::select! {
@@ -235,13 +235,12 @@ fn stop<'a>(attempt: &'a Attempt<'_>, node: &'a ClaimedNode) -> Shared<LocalBoxF
     stop.boxed_local().shared()
 }
 
-/// Waits until the node is given back. Waits for ever if the notice cannot be called off, because the instance goes whatever
-/// happens, or if another notice holds the claim.
+/// Waits until the node's claim is removed. Never ends if AWS cannot cancel the notice, or if another notice holds the claim.
 async fn given_back(client: &Client, claim: &Claim, notice: &Notice) {
-    if !notice.kind.may_be_called_off() || claim.holder != notice.event_id {
+    if !notice.kind.may_stay() || claim.holder != notice.event_id {
         return pending().await;
     }
-    until_given_back(&Api::all(client.clone()), claim).await;
+    until_unclaimed(&Api::all(client.clone()), claim).await;
 }
 
 fn log_claim(claim: &Claim, notice: &Notice) {

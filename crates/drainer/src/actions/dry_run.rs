@@ -1,4 +1,4 @@
-//! Dry run: describes what would be done, tests evictions with `dryRun`, and changes nothing.
+//! Dry run: describes what the decision would do, tests evictions with `dryRun`, and changes nothing.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt as _};
@@ -80,7 +80,8 @@ fn without_node(decision: &Decision, target: &Target<'_>) -> Outcome {
     }
 }
 
-/// Finds the target's node and a client of its cluster; `None` if the cluster has no such node. Retries until the window ends.
+/// Finds the target's node, with a client for the cluster. Returns `None` if the instance has no node. Retries until the window
+/// ends.
 async fn find_node(context: &Context, target: &Target<'_>, window: Window) -> Result<Option<(Client, Node)>, Failure> {
     let doing = format!("find the node of instance {}", target.instance.id);
     let found = context.in_cluster(target.cluster, window.end, &doing, async |client| {

@@ -1,4 +1,4 @@
-//! Fan-out: each instance of a notice gets an invocation, receipt and retries of its own, so that failures stay separate.
+//! Invokes the function once for each instance of a notice, so that each instance has its own retries and receipt.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use spillway_core::decision::{self, Reason};
@@ -13,13 +13,12 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum number of instances of a notice that are handled. An event has room for a few hundred of AWS Health's entries, and an
-/// account has a thousand concurrent invocations by default.
+/// Maximum number of instances that are handled for one notice: the default concurrency limit of Lambda in an account.
 const MOST_INSTANCES: usize = 1_000;
-/// Maximum number of concurrent calls to Lambda. They start hundreds of invocations a second.
+/// Maximum number of concurrent calls to Lambda, enough to start hundreds of invocations a second.
 const AT_ONCE: usize = 10;
 
-/// Invokes the function once for each instance.
+/// Invokes the function once for each instance of the notice.
 pub(crate) async fn fan_out(
     context: &Context,
     several: &Several,

@@ -1,4 +1,4 @@
-//! Removal of Spillway's marks from a node that is Ready again.
+//! Uncordons a node that is Ready again, and removes Spillway's taint, labels and annotation.
 
 use std::time::Duration;
 
@@ -16,34 +16,34 @@ use crate::kube::ApiError;
 use crate::node::NodeWatch;
 use crate::node::uncordon::{Undo, uncordon};
 
-/// Maximum time to connect to a silent cluster, enough for three attempts. Afterwards a scheduled check tries again.
+/// Maximum time to connect to a cluster that does not answer, enough for three attempts.
 const REACHED_WITHIN: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UncordonDeadlines {
-    /// Deadline of the cluster's first answer.
+    /// Deadline for the API server's first answer.
     pub(super) connect_by: Instant,
-    /// Deadline of the wait until the node is Ready; `None`: no wait.
+    /// Deadline for the node to become Ready. `None`: does not wait for the node.
     pub(super) ready_by: Option<Instant>,
 }
 
-/// Deadline of the cluster's first answer when no lifecycle hook is held; never later than `end`.
+/// Returns the deadline for the API server's first answer: [`REACHED_WITHIN`] from now, but not after `end`.
 pub(super) fn connect_deadline(end: Instant) -> Instant {
     end.min(Instant::now() + REACHED_WITHIN)
 }
 
 #[derive(Debug)]
 pub(super) enum NotGivenBack {
-    /// Spillway does not drain nodes of the cluster, for this reason.
+    /// The cluster does not exist, or denies access.
     NotOurCluster { reason: Reason, failure: Failure },
-    /// The cluster gave no answer.
+    /// The API server did not answer, or answered with a transient error.
     NotReached(Failure),
     /// Any other failure.
     Failed(Failure),
 }
 
 impl NotGivenBack {
-    /// Classifies the failure. `has_read`: the cluster has already granted a read of the node.
+    /// Classifies the failure. `has_read`: the API server has already answered a read of the node.
     fn of(failure: Failure, cluster: &ClusterName, has_read: bool) -> Self {
         let code = match &failure {
             Failure::UnknownCluster { .. } => {
@@ -72,7 +72,7 @@ impl From<NotGivenBack> for Failure {
     }
 }
 
-/// Removes Spillway's marks from the instance's node if they were set for `cause`, which is over now.
+/// Uncordons the instance's node if Spillway claimed the node for `cause`.
 pub(super) async fn give_back(
     context: &Context,
     cluster: &ClusterName,

@@ -1,8 +1,7 @@
-//! Instance of a notice: described by EC2, or found by its node if EC2 does not answer in time.
+//! Identifies the instance of a notice: by EC2, or by the instance's node if EC2 does not answer in time.
 //!
-//! `DescribeInstances` fails for instances of an Availability Zone that is down (EC2's API reference), and a storm of notices
-//! uses up EC2's request rate. A notice with a deadline cannot wait for EC2. The claim tests the provider id, so any node that
-//! the search finds is safe to claim.
+//! `DescribeInstances` may fail while an Availability Zone is down or many notices arrive. A node from the search is safe to
+//! claim, because the claim tests the node's provider id.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -23,23 +22,22 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::node;
 
-/// Time after which the clusters are searched if EC2 has not answered. An answer usually takes 0.1 s. Until then, throttled
-/// calls are only repeated, because a search costs more than a repeated call.
+/// Wait for EC2's answer before the clusters are searched for the node. EC2 usually answers within 0.1 s.
 const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Maximum time for EC2's answer about an instance that has started: the notice is not urgent, and an undo check calls EC2 again.
+/// Maximum wait for EC2's answer about an instance that has started. Afterwards, a later invocation asks EC2 again.
 const RUNNING_DESCRIBED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Instance of a notice, by the source that identified it.
+/// Instance of a notice, with the source that identified the instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Identified {
     /// EC2 describes the instance.
     ByEc2(Instance),
-    /// EC2 did not answer in time; the instance's node was found in this cluster.
+    /// EC2 did not answer in time, but this cluster has the instance's node.
     ByNode(Instance, ClusterName),
 }
 
-/// Identifies the instance of a notice until `end`; `None` if EC2 has no such instance.
+/// Identifies the instance of a notice, with retries until `end`. Returns `None` if EC2 has no such instance.
 pub(crate) async fn identify(
     context: &Context,
     notice: &Notice,

@@ -1,4 +1,4 @@
-//! Launch hooks: completed when the node of the launched instance is Ready.
+//! Completes launch hooks when the node of the launched instance is Ready.
 
 use std::time::Duration;
 
@@ -22,23 +22,21 @@ use crate::node::{NodeWatch, by_likely_names, find, is_of};
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Poll interval until the node joins, because there is no node to watch before. An instance takes about a minute to join.
+/// Poll interval until the node joins the cluster, usually after about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Time after which all nodes are searched, in case the node has an unusual name. The time doubles for each further search,
-/// which limits an invocation to four searches.
+/// Time until the first search of all nodes, for a node with an unusual name. The time doubles for each further search.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
 /// Scope of a search for the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Search {
-    /// Names that EKS gives nodes.
+    /// Nodes with the names that EKS usually gives.
     LikelyNames,
-    /// Likely names, then all nodes of the cluster.
+    /// Nodes with the usual names, then all nodes of the cluster.
     AllNodes,
 }
 
-/// Completes the launch hook when the node is Ready. Fails if the node is not Ready in time, because nothing else reports
-/// instances that do not become nodes.
+/// Completes the launch hook when the node is Ready. Fails if the node is not Ready before the hook's time limit.
 pub(crate) async fn await_ready(
     context: &Context,
     target: &Target<'_>,
@@ -65,14 +63,14 @@ pub(crate) async fn await_ready(
     Ok(outcome)
 }
 
-/// Completes the hook of an instance that enters its warm pool, where a kubelet may never run.
+/// Completes the hook of an instance that enters the warm pool, without waiting for a node.
 pub(crate) async fn into_warm_pool(target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     lifecycle::complete(target.attempt, LifecycleResult::Continue, record).await?;
     Ok(Outcome::NotANode { reason: Reason::IntoWarmPool(target.instance.id.clone()) })
 }
 
-/// Waits until the node is Ready. A cordoned node is given back only after its new boot, because the condition `Ready` from
-/// before the boot may still be true.
+/// Waits until the node is Ready. If the instance comes back from the warm pool or with a new root volume, first uncordons the
+/// node.
 async fn until_ready(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let mut uncordoned = None;
@@ -96,7 +94,7 @@ async fn until_ready(context: &Context, target: &Target<'_>, record: &mut Record
     }
 }
 
-/// Observes the node until it is Ready or `end`. Returns the last observation if the API server fails at the end.
+/// Watches the node until the node is Ready, or until `end`. If the API server fails at `end`, returns the last known readiness.
 async fn observe_until(
     end: Instant,
     context: &Context,
@@ -134,7 +132,7 @@ async fn observe_until(
     }
 }
 
-/// Polls until the node has joined. `None` if `end` leaves no time for another poll.
+/// Polls until the node joins the cluster. Returns `None` if the node has not joined by `end`.
 async fn until_joined(
     end: Instant,
     mut look: impl AsyncFnMut(Search) -> Result<Option<Node>, ApiError>,

@@ -1,12 +1,12 @@
-//! Completion of lifecycle actions, and its result.
+//! Completes lifecycle actions with a result that depends on the node:
 //!
 //! | state | result |
 //! | --- | --- |
 //! | the node is drained, cordoned or Ready | `CONTINUE` |
-//! | the node never joined the cluster, or has left it | `CONTINUE` |
+//! | the instance has no node in the cluster | `CONTINUE` |
 //! | the instance is in no cluster, or in a cluster that denies access | the setting `HooksWithoutNode`, or not completed |
-//! | the notice failed for good and pods are left | `CONTINUE` |
 //! | pods are left, and the group keeps instances whose terminate hook is abandoned | `ABANDON` |
+//! | pods are left in any other group | `CONTINUE` |
 //! | the node never was Ready | the setting `Launch` |
 
 use spillway_core::decision::{Reason, our_hook};
@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Completes the lifecycle action, if there is one.
+/// Completes the notice's lifecycle action, if the notice has one.
 pub(crate) async fn complete(
     attempt: &Attempt<'_>,
     result: LifecycleResult,
@@ -42,8 +42,8 @@ pub(crate) async fn complete(
     }
 }
 
-/// Ends a notice without a node: the node never joined the cluster, or has left it. The hook gets `CONTINUE`, so that the group
-/// does not wait. Fails if the notice came after its deadline: the instance may have gone with its pods.
+/// Completes a waiting hook with `CONTINUE` if the instance has no node in the cluster. Fails if the notice's deadline has
+/// passed, because pods may have been lost with the instance.
 pub(crate) async fn no_node(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     // If the deadline is the notice's own time, the notice could not come earlier.
@@ -60,7 +60,7 @@ pub(crate) async fn no_node(context: &Context, target: &Target<'_>, record: &mut
     Ok(Outcome::Ignored(Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() }))
 }
 
-/// Ends a notice whose instance is no node that Spillway drains. A waiting action gets the result of the setting
+/// Ends a notice whose instance does not exist or is in no EKS cluster. Completes a waiting hook with the result of the setting
 /// `HooksWithoutNode`.
 pub(crate) async fn not_a_node(
     context: &Context,
@@ -89,8 +89,8 @@ pub(crate) enum HandlingStage {
     Decided,
 }
 
-/// Result for the lifecycle action of a notice that has failed for good; `None` leaves the action to its timeout.
-pub(crate) fn last_answer(
+/// Result with which a failed notice completes its lifecycle action. `None`: the action is not completed.
+pub(crate) fn result_after_failure(
     attempt: &Attempt<'_>,
     failure: &Failure,
     stage: HandlingStage,
@@ -113,8 +113,7 @@ pub(crate) fn last_answer(
     }
 }
 
-/// Result of a terminate action when pods are left: `ABANDON` if the group keeps the instance, else `CONTINUE`. In other groups
-/// `ABANDON` would only skip the remaining hooks.
+/// Result for a lifecycle action while pods are left: `ABANDON` if the group then keeps the instance, else `CONTINUE`.
 pub(crate) fn with_pods_left(attempt: &Attempt<'_>) -> LifecycleResult {
     if attempt.is_kept() { LifecycleResult::Abandon } else { LifecycleResult::Continue }
 }

@@ -1,7 +1,6 @@
-//! Looks in EC2 for maintenance without a notice. Each such event gets an invocation of its own, as a notice does.
+//! Finds maintenance in EC2 for which no drain is scheduled, and invokes the function once for each event.
 //!
-//! AWS announces maintenance once. An event has no schedule if it was announced before the stack was deployed or while
-//! `maintenance` was switched off, or if its notice was lost.
+//! AWS sends a notice of maintenance only once. No drain is scheduled if the notice came before the stack was deployed.
 
 use jiff::Timestamp;
 use spillway_core::decision::{self, ClusterOwnership, Decision, Reason};
@@ -11,7 +10,7 @@ use spillway_core::outcome::{Outcome, would_have_fanned_out};
 use spillway_notice::continued::{self, History};
 use spillway_notice::{Incoming, Kind, payload};
 
-use super::found::APART;
+use super::recheck_maintenance::APART;
 use crate::aws::{self, ec2};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -19,7 +18,7 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Compares EC2's scheduled events with the schedules, and hands on the events without a schedule.
+/// Invokes the function for each of EC2's scheduled events that has no schedule.
 pub(crate) async fn look_up(
     context: &Context,
     invocation: &Invocation,
@@ -58,7 +57,7 @@ pub(crate) async fn look_up(
     Ok(Outcome::MaintenanceLookedUp { named, missing: instances })
 }
 
-/// Returns the time at which the drain for the notice begins. `None` if the notice is to be ignored.
+/// Returns the time at which the drain for the notice begins. `None` if Spillway ignores the notice.
 fn begins(context: &Context, invocation: &Invocation, notice: &History, instance: &Instance) -> Option<Timestamp> {
     let (settings, now) = (&context.settings, invocation.clock.now());
     let ClusterOwnership::Ours(_) = decision::cluster_of(instance, settings) else { return None };

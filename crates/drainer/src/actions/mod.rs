@@ -1,7 +1,7 @@
-//! Actions: one file for each decision about a notice, and the steps that several actions share.
+//! Actions that carry out the decision about a notice, such as drain, cordon and uncordon.
 //!
-//! An action gets the clients, the target and the record that it fills, and returns the outcome. An action that finds a
-//! node whose labels name another manager returns [`Next::DecideAgain`] instead: no action decides about the notice.
+//! An action fills the receipt's record and returns the outcome. An action never decides: if the node's labels name another
+//! manager than the instance's tags, the action returns [`Next::DecideAgain`].
 
 pub(crate) mod after_drain;
 mod claim;
@@ -10,7 +10,6 @@ pub(crate) mod cordon;
 pub(crate) mod drain;
 pub(crate) mod dry_run;
 pub(crate) mod fan_out;
-pub(crate) mod found;
 mod give_back;
 pub(crate) mod identify;
 pub(crate) mod launch;
@@ -20,6 +19,7 @@ pub(crate) mod node_claim;
 pub(crate) mod out_of_service;
 mod pace;
 pub(crate) mod postpone;
+pub(crate) mod recheck_maintenance;
 mod replacement;
 pub(crate) mod uncordon;
 pub(crate) mod undo_check;
@@ -31,7 +31,7 @@ use spillway_core::outcome::Outcome;
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     Done(Outcome),
-    /// The node's labels name another manager than the instance's tags: the caller decides again.
+    /// The node's labels name this manager, and the instance's tags name another: the caller decides again.
     DecideAgain(ManagedBy),
 }
 

@@ -1,4 +1,4 @@
-//! Handover of a node to Karpenter: its `NodeClaim` is deleted, and Karpenter drains the node.
+//! Deletes the `NodeClaim` of a node, so that Karpenter drains the node.
 
 use spillway_core::instance::ManagedBy;
 use spillway_core::node::labels::NODE_POOL;
@@ -16,7 +16,7 @@ use crate::node::{NodeError, node_claim};
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Deletes the `NodeClaim` of the target's node, after setting the notice's deadline as that of the `NodeClaim`.
+/// Sets the notice's deadline on the `NodeClaim` of the target's node, then deletes the `NodeClaim`.
 pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let clock = attempt.invocation.clock;

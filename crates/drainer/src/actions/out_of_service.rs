@@ -1,4 +1,4 @@
-//! Out-of-service taint for a node whose instance is down, so that its pods and volumes are released at once.
+//! Taints a node as out of service if its instance is down, so that Kubernetes releases pods and volumes at once.
 
 use std::cell::RefCell;
 
@@ -17,11 +17,11 @@ use crate::aws::{CallError, ec2};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::kube::{ApiError, Contention as _};
-use crate::node::out_of_service::{declare, look};
+use crate::node::out_of_service::{declare, read_node};
 use crate::node::{NodeError, NodeWatch};
 use crate::receipt::record::Record;
 
-/// Result of the taint.
+/// Result of an attempt to taint the node.
 enum Declared {
     /// The node has the taint.
     OutOfService(String),
@@ -29,20 +29,19 @@ enum Declared {
     UpAgain(String),
     /// The node does not exist, or must not be changed.
     Unclaimed(Unclaimed),
-    /// EC2 does not describe the instance.
+    /// EC2 did not answer whether the instance is down.
     NotDescribed(CallError),
 }
 
 #[derive(Debug, Default)]
-struct FirstRead {
+struct Observed {
     boot: Option<String>,
     /// Name of the node, if any read has found the node Ready.
     ready: Option<String>,
 }
 
-/// Taints the node if its instance is down and the node is not Ready. The control plane may not have missed the kubelet yet, so
-/// a Ready node is watched until the window ends. An instance that was started meanwhile may run the pods again, so EC2
-/// describes the instance again right before the taint.
+/// Taints the node as out of service if its instance is down and the node is not Ready. Watches a Ready node until the window
+/// ends.
 pub(crate) async fn out_of_service(
     context: &Context,
     target: &Target<'_>,
@@ -59,7 +58,7 @@ pub(crate) async fn out_of_service(
         declare_when_missed(context, target, &Api::all(client), &claimant, &first).await
     });
     let declared = declared.await;
-    let ready = first.into_inner().and_then(|first: FirstRead| first.ready);
+    let ready = first.into_inner().and_then(|first: Observed| first.ready);
     match (declared, ready) {
         (Ok(Declared::OutOfService(node)), _) => {
             record.found(&node);
@@ -80,25 +79,25 @@ pub(crate) async fn out_of_service(
 }
 
 /// Waits until the node is not Ready, confirms in EC2 that the instance is down, and taints the node. Starts again if the node
-/// has changed meanwhile.
+/// changes before the taint.
 async fn declare_when_missed(
     context: &Context,
     target: &Target<'_>,
     nodes: &Api<Node>,
     claimant: &Claimant<'_>,
-    first: &RefCell<Option<FirstRead>>,
+    first: &RefCell<Option<Observed>>,
 ) -> Result<Declared, ApiError> {
     let Target { attempt, instance, .. } = target;
     let mut watch = None;
     loop {
-        let observed = match look(nodes, instance, claimant).await {
+        let observed = match read_node(nodes, instance, claimant).await {
             Ok(observed) => observed,
             Err(NodeError::Unclaimed(why)) => return Ok(Declared::Unclaimed(why)),
             Err(NodeError::Api(error)) => return Err(error),
         };
         {
             let mut first = first.borrow_mut();
-            let first = first.get_or_insert_with(|| FirstRead { boot: observed.boot.clone(), ready: None });
+            let first = first.get_or_insert_with(|| Observed { boot: observed.boot.clone(), ready: None });
             if first.boot != observed.boot {
                 return Ok(Declared::UpAgain(observed.name));
             }

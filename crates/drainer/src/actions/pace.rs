@@ -1,5 +1,5 @@
-//! Pace of planned maintenance: a drain counts the other drains of its group and zone before and after its claim. While too
-//! many go on, the drain is postponed, and a surplus claim is given back before the first eviction.
+//! Postpones a drain for maintenance if too many nodes of the Auto Scaling group and zone are being drained. Counts before and
+//! after the claim, because several drains may claim nodes at the same time.
 
 use std::time::Duration;
 
@@ -23,15 +23,15 @@ use crate::kube::{ApiError, until};
 use crate::node::{ClaimedNode, find, pace};
 use crate::receipt::record::Record;
 
-/// Retry period for reading the other nodes. Without an answer the drain goes on.
+/// Retry period of a request to the API server. If the other drains cannot be counted, the drain begins.
 const RETRIED_FOR: Duration = Duration::from_secs(10);
-/// Maximum number of counts of other drains before a drain gives its claim back, and the longest pause between two counts.
+/// Maximum number of counts of other drains after the claim, at intervals of up to [`PAUSE`].
 const COUNTS: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(2);
-/// Maximum random delay of the next attempt, so that the drains of one maintenance do not retry at the same time.
+/// Maximum random delay of a postponed drain, so that postponed drains do not retry at the same time.
 const SPREAD: Duration = Duration::from_mins(1);
 
-/// Postpones a drain before its claim, if the maximum number of other drains is already running. `None` if the node may be claimed.
+/// Postpones the drain if the limit of concurrent drains is reached. Returns `None` if the node may be claimed.
 pub(super) async fn before_claim(
     context: &Context,
     target: &Target<'_>,
@@ -50,13 +50,13 @@ pub(super) async fn before_claim(
         let (name, now) = (node.name_any(), attempt.invocation.clock.now());
         let claims = pace::claims_beside(&nodes, node.labels(), now).await?;
         let Some(others) = claims.before_claim(&name, instance.group()) else { return Ok(None) };
-        let turn = next_turn(attempt, &client, &name, starts).await?;
+        let turn = next_attempt(attempt, &client, &name, starts).await?;
         Ok(turn.map(|begins| (begins, Postponement::Waits(others))))
     });
     postpone_if_surplus(context, target, counted.await.map_err(|failure| failure.text()), record).await
 }
 
-/// Gives the claim back, if too many other drains go on. `None` if the drain may begin.
+/// Postpones the drain if its claim exceeds the limit of concurrent drains. Returns `None` if the drain may begin.
 pub(super) async fn after_claim(
     context: &Context,
     target: &Target<'_>,
@@ -65,14 +65,14 @@ pub(super) async fn after_claim(
 ) -> Result<Option<Outcome>, Failure> {
     let Some(starts) = paced_start(target.attempt) else { return Ok(None) };
     let counted = async {
-        let Some(others) = surplus(target.attempt, node).await? else { return Ok(None) };
-        let begins = next_turn(target.attempt, &node.client, &node.claim.node, starts).await?;
+        let Some(others) = drains_above_limit(target.attempt, node).await? else { return Ok(None) };
+        let begins = next_attempt(target.attempt, &node.client, &node.claim.node, starts).await?;
         Ok::<_, ApiError>(begins.map(|begins| (begins, Postponement::Surplus(others))))
     };
     postpone_if_surplus(context, target, counted.await.map_err(|error| chain(&error)), record).await
 }
 
-/// Postpones the drain if its turn comes later. If the other drains cannot be counted, the drain goes on.
+/// Postpones the drain if `turn` has a later time. Returns `None` if the drain may begin, also if counting failed.
 async fn postpone_if_surplus(
     context: &Context,
     target: &Target<'_>,
@@ -88,13 +88,14 @@ async fn postpone_if_surplus(
     postpone(context, target, begins, why, record).await.map(Some)
 }
 
-/// Returns the start of the maintenance if the drain is paced: a planned drain that no earlier invocation has begun.
+/// Returns the planned start of the maintenance. `None` if the limit of concurrent drains does not apply.
 fn paced_start(attempt: &Attempt<'_>) -> Option<Timestamp> {
     decision::planned_start(attempt.notice).filter(|_| attempt.history.continued_from().is_none())
 }
 
-/// Returns the number of other drains if this claim exceeds the limit. Before that, waits for later claims to be given back.
-async fn surplus(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<OtherDrains>, ApiError> {
+/// Returns the number of other drains if this claim exceeds the limit. First waits until other drains have withdrawn later
+/// claims.
+async fn drains_above_limit(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<OtherDrains>, ApiError> {
     let (nodes, claim) = (Api::all(node.client.clone()), &node.claim);
     let mut counts = 0;
     loop {
@@ -108,24 +109,24 @@ async fn surplus(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<Oth
     }
 }
 
-/// Returns the next attempt of a waiting drain. `None` if the drain has to begin now to leave its pods their grace period.
-async fn next_turn(
+/// Returns the time of the next attempt. `None` if the drain must begin now to leave pods their grace period.
+async fn next_attempt(
     attempt: &Attempt<'_>,
     client: &Client,
     node: &str,
     starts: Timestamp,
 ) -> Result<Option<Timestamp>, ApiError> {
     let grace = until(request_deadline(attempt), async || longest_grace(client, node).await, |_| ()).await?;
-    let (pace_ends, now) = (decision::pace_ends(starts, grace), attempt.invocation.clock.now());
-    let begins = decision::next_turn(pace_ends, now);
-    Ok((now < pace_ends).then(|| begins.saturating_add(jittered(SPREAD)).unwrap_or(begins)))
+    let (latest_start, now) = (decision::latest_start(starts, grace), attempt.invocation.clock.now());
+    let begins = decision::next_attempt(latest_start, now);
+    Ok((now < latest_start).then(|| begins.saturating_add(jittered(SPREAD)).unwrap_or(begins)))
 }
 
 fn request_deadline(attempt: &Attempt<'_>) -> Instant {
     (Instant::now() + RETRIED_FOR).min(attempt.invocation.completes_until())
 }
 
-/// Marks the drain as over in the claim, because other drains may wait for its end.
+/// Records in the claim that the drain is over, so that a postponed drain may begin.
 pub(super) async fn mark_over(attempt: &Attempt<'_>, node: &ClaimedNode, report: &DrainReport) {
     let goes_on = match report.end {
         DrainEnd::TimeUp => attempt.is_cut_short(),

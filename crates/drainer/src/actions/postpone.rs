@@ -1,4 +1,4 @@
-//! Postponement: a schedule delivers the notice again when its drain begins.
+//! Postpones a drain: creates a schedule that delivers the notice again when the drain begins.
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Api;
@@ -17,16 +17,16 @@ use crate::node::pace;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum time from the taint of a node to its drain. The taint keeps pods that leave other nodes away from this node.
+/// Maximum time from the taint of a node to the node's drain. The scheduler prefers nodes without the taint for evicted pods.
 const TAINTED_FOR: SignedDuration = SignedDuration::from_mins(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Postponement {
     /// The maintenance is planned for later.
     Scheduled,
-    /// Other drains go on, and the node is not claimed.
+    /// The limit of concurrent drains is reached, and the node is not claimed.
     Waits(OtherDrains),
-    /// Other drains go on, and the claim of the node exceeds the limit.
+    /// This drain's claim exceeds the limit of concurrent drains, and is withdrawn.
     Surplus(OtherDrains),
 }
 
@@ -39,8 +39,8 @@ impl Postponement {
     }
 }
 
-/// Schedules the notice for the begin of its drain. Gives the node back if its claim is a surplus, or if its drain had begun
-/// before an update moved the maintenance.
+/// Creates a schedule that delivers the notice at `begins`. Uncordons the node if the node is already claimed for the
+/// maintenance.
 pub(crate) async fn postpone(
     context: &Context,
     target: &Target<'_>,
@@ -82,7 +82,7 @@ pub(crate) async fn postpone(
     Ok(Outcome::Postponed { instance, starts, begins, gives_way_to, uncordoned })
 }
 
-/// Taints the node until its drain. Best effort: failures are logged as warnings.
+/// Taints the node until its drain. Failures are only logged.
 async fn taint(context: &Context, target: &Target<'_>) {
     let doing = format!("taint the node of instance {}", target.instance.id);
     let end = connect_deadline(target.attempt.invocation.drains_until());
@@ -98,7 +98,8 @@ async fn taint(context: &Context, target: &Target<'_>) {
     }
 }
 
-/// Removes the taint of a node whose drain never begins. Failures are only logged, because the doctor reports such a taint.
+/// Removes the taint of a node whose maintenance began before its drain. Failures are only logged, because the doctor reports
+/// leftover taints.
 pub(super) async fn remove_taint(context: &Context, target: &Target<'_>) {
     let Attempt { notice, invocation, .. } = target.attempt;
     let Some(cause) = UncordonCause::of_notice(notice) else { return };

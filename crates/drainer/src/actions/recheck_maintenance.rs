@@ -1,5 +1,4 @@
-//! Compares maintenance with EC2 again when its drain is due, in two cases: Spillway found the maintenance in EC2, so that no
-//! notice reports a cancellation; or the maintenance was cancelled while the invocation slept.
+//! Checks in EC2 that maintenance is still planned, right before the drain for the maintenance begins.
 
 use std::time::Duration;
 
@@ -15,13 +14,12 @@ use crate::context::{Attempt, Context};
 use crate::failure::Failure;
 use crate::later::Later;
 
-/// Maximum difference between the starts that EC2 and AWS Health report for one maintenance.
+/// Maximum difference between the start times that EC2 and AWS Health report for the same maintenance.
 pub(super) const APART: SignedDuration = SignedDuration::from_hours(1);
-/// Maximum time for EC2's answer after a sleep. Without an answer the node is drained.
+/// Maximum wait for EC2's answer before a drain. Without the answer, the drain begins anyway.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Returns a reason to ignore the notice if EC2 reports the maintenance as over. `None`, so that the node is drained, if EC2
-/// does not list the maintenance or does not answer.
+/// Returns a reason to ignore the notice if EC2 reports the maintenance as over. Returns `None` if EC2 does not answer.
 pub(crate) async fn called_off(context: &Context, attempt: &Attempt<'_>) -> Option<Reason> {
     let (starts, id) = (planned_start(attempt.notice)?, &attempt.notice.instance);
     let named =
@@ -32,8 +30,8 @@ pub(crate) async fn called_off(context: &Context, attempt: &Attempt<'_>) -> Opti
     same.all(ScheduledEvent::is_over).then(|| Reason::NoLongerNamed(id.clone()))
 }
 
-/// Returns a reason to ignore maintenance that was found in EC2, if it is over or moved by now. Moved maintenance gets an
-/// invocation with its new start.
+/// Returns a reason to ignore the notice if EC2 reports the maintenance as over or moved. If moved, invokes the function for the
+/// new start.
 pub(crate) async fn over_or_moved(
     context: &Context,
     attempt: &Attempt<'_>,

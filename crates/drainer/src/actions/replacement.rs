@@ -1,6 +1,5 @@
-//! Replacement of the instance by its Auto Scaling group: during the drain for a spot notice, after the drain for maintenance.
-//!
-//! No failure of these calls delays a claim, an eviction or a hook: the drain goes on without a replacement.
+//! Requests a replacement of the instance from its Auto Scaling group: during a drain for a spot notice, after a drain for
+//! maintenance. If a call fails, the drain continues without a replacement.
 
 use std::time::Duration;
 
@@ -14,15 +13,14 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::aws::{CallError, replacement as calls};
 use crate::context::{Attempt, Context, Target};
 
-/// Maximum time for all calls, short compared with the two minutes of a spot notice.
+/// Maximum time for all calls of one replacement, short compared with the two minutes of a spot notice.
 const WITHIN: Duration = Duration::from_secs(30);
-/// Maximum time until EC2 confirms the notice. The status of a spot request may lag behind the notice.
+/// Maximum wait until EC2 confirms the notice, because the status of a spot request may change after the notice.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
-/// Minimum pause between two reads of EC2's record.
+/// Minimum pause between two calls that ask EC2 to confirm the notice.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Requests the replacement if the notice is of the kind `at`. `None`, without any call, if the notice is of another kind or the
-/// group takes no part.
+/// Requests a replacement if the notice's kind is `at`. Returns `None` for other kinds, or if replacements are not enabled.
 pub(super) async fn replace(context: &Context, target: &Target<'_>, claim: &Claim, at: Kind) -> Option<Replacement> {
     let Target { attempt, instance, managed_by, .. } = target;
     let Attempt { notice, invocation, settings, .. } = attempt;
@@ -47,7 +45,8 @@ pub(super) async fn replace(context: &Context, target: &Target<'_>, claim: &Clai
     })
 }
 
-/// Repeats check and request after a failure that may pass. The check finds a request that worked but whose answer was lost.
+/// Requests the replacement, with retries after transient failures. If an answer was lost, the instance's lifecycle state shows
+/// whether the request worked.
 async fn until_requested(context: &Context, target: &Target<'_>, end: Instant) -> Result<(), NotRequested> {
     let mut backoff = Backoff::new();
     let mut is_answer_lost = false;
@@ -73,7 +72,7 @@ async fn until_requested(context: &Context, target: &Target<'_>, end: Instant) -
     }
 }
 
-/// Checks the group and EC2's record concurrently.
+/// Checks concurrently that the Auto Scaling group may replace the instance and that EC2 confirms the notice.
 async fn check(context: &Context, target: &Target<'_>, end: Instant) -> Result<(), NotRequested> {
     let Target { attempt, instance, .. } = target;
     let (name, now) = (instance.group().unwrap_or("none"), attempt.invocation.clock.now());
@@ -85,7 +84,7 @@ async fn check(context: &Context, target: &Target<'_>, end: Instant) -> Result<(
     tokio::try_join!(biased; group, confirm(context, target, end)).map(|_| ())
 }
 
-/// Reads EC2's record until it confirms the notice, for at most [`CONFIRMED_WITHIN`].
+/// Polls EC2 until EC2 confirms the notice, for at most [`CONFIRMED_WITHIN`].
 async fn confirm(context: &Context, target: &Target<'_>, end: Instant) -> Result<(), NotRequested> {
     let Target { attempt, instance, .. } = target;
     let (ec2, end) = (&context.ec2, end.min(Instant::now() + CONFIRMED_WITHIN));

@@ -1,4 +1,4 @@
-//! Uncordon of a node when a notice ends the cause of its cordon.
+//! Uncordons a node when a notice reports that the cause of the cordon is over.
 
 use spillway_core::decision::Reason;
 use spillway_core::instance::InstanceState;
@@ -13,12 +13,12 @@ use crate::failure::Failure;
 use crate::later::Deleted;
 use crate::receipt::record::Record;
 
-/// Deletes the schedules of maintenance that is over, and gives the node back.
+/// Uncordons the target's node. If maintenance is over, first deletes the schedules of the drain.
 pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let notice = target.attempt.notice;
     let end = target.attempt.window.end;
     let deleted = match notice.kind {
-        Kind::MaintenanceOver => context.scheduler.delete_all_of(notice, end).await?,
+        Kind::MaintenanceOver => context.scheduler.delete_drain_schedules(notice, end).await?,
         _ => Deleted::No,
     };
     let node = give_back_at_notice(context, target, record).await?;
@@ -33,7 +33,7 @@ pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mu
     })
 }
 
-/// Gives the target's node back if its instance runs.
+/// Uncordons the target's node if the instance is running.
 pub(super) async fn give_back_at_notice(
     context: &Context,
     target: &Target<'_>,

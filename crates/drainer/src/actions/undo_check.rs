@@ -1,4 +1,4 @@
-//! Undo checks: scheduled invocations that give a cordoned node back if the announced interruption did not happen or is over.
+//! Undo checks: scheduled invocations that uncordon a node if the announced interruption did not happen or is over.
 
 use std::time::Duration;
 
@@ -23,26 +23,28 @@ use crate::later::{Later, ScheduleName};
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum time to schedule an undo check, which delays the drain.
+/// Maximum time to schedule an undo check before a drain.
 const SCHEDULED_WITHIN: Duration = Duration::from_secs(10);
-/// Maximum random delay of a check after EC2 gave no answer.
+/// Maximum random delay of an undo check that is scheduled because EC2 did not answer.
 const SPREAD: Duration = Duration::from_mins(10);
 
-/// Schedules the undo check of a new claim, then deletes the maintenance schedule that the drain replaces.
-///
-/// Runs before the drain, because the invocation may be killed during the drain. A failure ends the notice after the drain. The
-/// check is scheduled before the deletion: without a check the node is never given back, but a remaining schedule does no harm,
-/// because the node is claimed.
-pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
+/// Schedules the undo check of a new claim, then deletes the drain schedules of the maintenance. Runs before the drain, because
+/// Lambda may end the invocation during the drain.
+pub(super) async fn schedule_first_check(
+    context: &Context,
+    attempt: &Attempt<'_>,
+    claim: &Claim,
+) -> Result<(), Failure> {
     let (notice, clock) = (attempt.notice, attempt.invocation.clock);
     let end = (Instant::now() + SCHEDULED_WITHIN).min(attempt.invocation.continues_by());
+    // Without a check the node stays cordoned, but a leftover schedule does no harm: the check is scheduled first.
     let arranged = async {
         if let Some(at) = decision::first_check(notice, clock.now()) {
             let check = UndoCheck::first(&attempt.history.notice, notice);
             send(context, notice, &check, at, clock, end).await?;
         }
         if notice.kind == Kind::Maintenance {
-            context.scheduler.delete_all_of(notice, end).await?;
+            context.scheduler.delete_drain_schedules(notice, end).await?;
         }
         Ok::<_, Failure>(())
     };
@@ -52,7 +54,7 @@ pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Cl
     })
 }
 
-/// Undo check whose time has come, with its node.
+/// Undo check that is due, with the instance and its cluster.
 #[derive(Debug)]
 pub(crate) struct DueCheck<'a> {
     pub(crate) notice: &'a Notice,
@@ -62,7 +64,7 @@ pub(crate) struct DueCheck<'a> {
     pub(crate) cause: UncordonCause,
 }
 
-/// Gives the node back if its cause is over and the node is Ready. Else schedules the next check.
+/// Uncordons the node if the cause of its cordon is over. If the node is not Ready yet, schedules the next undo check.
 pub(crate) async fn check(
     context: &Context,
     due: DueCheck<'_>,
@@ -104,10 +106,10 @@ pub(crate) async fn check(
         return Err(Failure::NotBack { node, why: why.to_string() });
     };
     schedule(context, notice, &check.next(), at, invocation, record).await?;
-    Ok(UncordonOutcome::LookedAgain { node, why, at })
+    Ok(UncordonOutcome::CheckedTooEarly { node, why, at })
 }
 
-/// Schedules a check for a notice whose cluster could not be reached.
+/// Schedules an undo check for a notice whose cluster could not be reached.
 pub(super) async fn retry_later(
     context: &Context,
     target: &Target<'_>,
@@ -121,8 +123,8 @@ pub(super) async fn retry_later(
     Ok(UncordonOutcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
 }
 
-/// Schedules one more check if the maintenance is over and its node has no claim: a delayed notice of the maintenance may still
-/// claim the node.
+/// Schedules an undo check although the node has no claim, because a delayed notice of the same maintenance may still claim the
+/// node.
 pub(super) async fn check_once_more(
     context: &Context,
     target: &Target<'_>,
@@ -131,12 +133,12 @@ pub(super) async fn check_once_more(
 ) -> Result<UncordonOutcome, Failure> {
     let Attempt { notice, history, invocation, .. } = target.attempt;
     let (check, why) = (UndoCheck::first(&history.notice, notice), NotYet::NotClaimed);
-    let at = decision::next_look(invocation.clock.now());
+    let at = decision::next_undo_check(invocation.clock.now());
     schedule(context, notice, &check, at, invocation, record).await?;
-    Ok(UncordonOutcome::LookedAgain { node, why, at })
+    Ok(UncordonOutcome::CheckedTooEarly { node, why, at })
 }
 
-/// Schedules a check for a running instance that EC2 did not describe. A random delay spreads the checks of many launches.
+/// Schedules an undo check if EC2 did not describe an instance that has started. For any other notice, returns the failure.
 pub(crate) async fn describe_later(
     context: &Context,
     notice: &Notice,

@@ -1,4 +1,4 @@
-//! EC2: instance of a notice, instances of a capacity reservation, scheduled events.
+//! Reads instances and scheduled events from EC2.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -19,29 +19,29 @@ use crate::aws::{self, CallError};
 
 pub const DESCRIBE: &str = "ec2:DescribeInstances";
 pub(crate) const DESCRIBE_STATUS: &str = "ec2:DescribeInstanceStatus";
-/// All codes of scheduled events in EC2.
+/// All codes of EC2's scheduled events.
 const EVENT_CODES: [&str; 5] =
     ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
 /// EC2's maximum number of values in a filter.
 const MOST_VALUES: usize = 200;
-/// Maximum time to repeat a call whose answer is older than the notice. EC2's description is usually up to date within seconds.
+/// Maximum time for repeated calls while EC2's description of an instance is older than the notice.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
-/// Timeout of the first attempt, doubled for each further attempt. EC2 usually answers in 0.1 s.
+/// Timeout of the first attempt of a call, doubled for each further attempt.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum timeout of an attempt. Without a maximum, the timeout would double until the SDK panics.
+/// Maximum timeout of an attempt. The SDK panics if the timeout is too large.
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// All instance states: a filter without effect.
+/// All instance states. A filter with these values matches every instance.
 const ALL_STATES: [&str; 6] = ["pending", "running", "shutting-down", "terminated", "stopping", "stopped"];
 
-/// Form of a `DescribeInstances` call for one id. Each form has its own token bucket ("Request throttling for the Amazon EC2 API").
+/// Form of a `DescribeInstances` call. EC2 throttles each form separately ("Request throttling for the Amazon EC2 API").
 #[derive(Debug, Clone, Copy)]
 enum RequestForm {
-    /// Id and a filter: 100 calls at once, then 20 a second.
+    /// Instance id with a filter. Token bucket of 100 calls, refilled with 20 per second.
     Filtered,
-    /// Id alone: 50 calls at once, then 10 a second.
+    /// Instance id without a filter. Token bucket of 50 calls, refilled with 10 per second.
     IdAlone,
 }
 
@@ -54,8 +54,8 @@ impl RequestForm {
     }
 }
 
-/// Describes an instance. `None` if EC2 has no instance with this id. Retries until `end`, and for [`CATCHES_UP_WITHIN`] while
-/// `is_behind` finds the answer out of date. A throttled call notifies `throttled`, and the next call has the other form.
+/// Describes an instance, with retries until `end`. `None` if EC2 does not know the id. While `is_behind` returns `true`, repeats
+/// the call for at most [`CATCHES_UP_WITHIN`]. A throttled call notifies `throttled`.
 pub(crate) async fn describe(
     ec2: &aws_sdk_ec2::Client,
     id: &InstanceId,
@@ -117,7 +117,7 @@ async fn describe_once(
     Ok(found.map(|instance| from_ec2(id.clone(), instance)))
 }
 
-/// Pending, running and stopping instances of a capacity reservation.
+/// Lists the pending, running and stopping instances of a capacity reservation.
 pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str) -> Result<Vec<InstanceId>, CallError> {
     let call = ec2
         .describe_instances()
@@ -126,7 +126,7 @@ pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str)
     Ok(in_pages(call).await?.into_iter().map(|instance| instance.id).collect())
 }
 
-/// Scheduled events of an instance, or of all running instances.
+/// Reads the scheduled events of `instance`, or of all running instances if `None`.
 pub(crate) async fn scheduled_events(
     ec2: &aws_sdk_ec2::Client,
     instance: Option<&InstanceId>,
@@ -158,7 +158,7 @@ pub(crate) async fn instances(
     Ok(found)
 }
 
-/// Running instances with one of the tags, among the nodes with these names.
+/// Finds the running instances of the named nodes that have at least one of the tag keys.
 pub async fn tagged(ec2: &aws_sdk_ec2::Client, tags: &[&str], nodes: &[&str]) -> Result<Vec<Instance>, CallError> {
     let (ids, dns_names): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|name| name.starts_with("i-"));
     let ids: Vec<&str> = ids.into_iter().filter_map(|name| name.split('.').next()).collect();

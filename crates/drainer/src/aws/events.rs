@@ -1,4 +1,4 @@
-//! Spillway's events on the account's default event bus.
+//! Puts Spillway's events on the account's default event bus.
 
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::operation::put_events::PutEventsOutput;
@@ -15,7 +15,7 @@ pub(crate) async fn put(client: &Client, detail_type: &str, detail: String) -> R
     accepted(&sent.map_err(|error| CallError::new(PUT_EVENTS, error))?)
 }
 
-/// Fails if EventBridge refused the entry, which EventBridge also answers with 200.
+/// Fails if EventBridge answered 200 but refused the entry.
 fn accepted(answer: &PutEventsOutput) -> Result<(), CallError> {
     if answer.failed_entry_count() == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Calls to Lambda about the own function: self-invocation, concurrency limit, event source mappings.
+//! Calls Lambda to invoke this function, and to read limits and event source mappings.
 
 use serde_json::Value;
 use spillway_aws_call::{Call, Caller, Failed, Service};
@@ -19,7 +19,7 @@ pub struct Itself {
 #[derive(Debug)]
 pub struct Mapping {
     pub id: String,
-    /// ARN of the queue or stream. A self-managed Kafka cluster has none.
+    /// ARN of the event source, such as a queue. `None` for a self-managed Kafka cluster.
     pub source: Option<String>,
 }
 
@@ -32,24 +32,24 @@ impl Itself {
         }
     }
 
-    /// Invokes the function asynchronously.
+    /// Invokes this function asynchronously.
     pub async fn invoke(&self, payload: &str) -> Result<(), CallError> {
         self.invoke_as("Event", payload).await.map_err(|failed| CallError::new(INVOKE, failed))
     }
 
-    /// Tests the right to invoke the own function, by a dry run.
+    /// Tests with a dry run whether this function may invoke itself.
     pub async fn rehearse_invoke(&self) -> Result<(), Failed> {
         self.invoke_as("DryRun", "{}").await
     }
 
-    /// Unreserved concurrency of the account.
+    /// Reads the account's unreserved concurrency.
     pub async fn concurrency_limit(&self) -> Result<u64, CallError> {
         let settings = self.caller.json(&get(ACCOUNT_SETTINGS, "/2016-08-19/account-settings")).await?;
         let limit = settings["AccountLimit"]["UnreservedConcurrentExecutions"].as_u64();
         limit.ok_or_else(|| CallError::unanswered(ACCOUNT_SETTINGS, "the answer has no limit"))
     }
 
-    /// Returns the first page of the function's event source mappings.
+    /// Returns the first page of this function's event source mappings.
     pub async fn mappings(&self) -> Result<Vec<Mapping>, CallError> {
         let answer = self.caller.json(&get(MAPPINGS, &self.mappings)).await?;
         let all = answer["EventSourceMappings"].as_array();

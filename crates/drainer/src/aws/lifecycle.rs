@@ -1,4 +1,4 @@
-//! Lifecycle actions of Auto Scaling: heartbeats during the drain, completion after it.
+//! Holds a lifecycle action of Auto Scaling with heartbeats during the drain, then completes the action.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ const DESCRIBE: &str = "autoscaling:DescribeLifecycleHooks";
 const RECORD: &str = "autoscaling:RecordLifecycleActionHeartbeat";
 const COMPLETE: &str = "autoscaling:CompleteLifecycleAction";
 
-/// Maximum wait until the instance is confirmed as ours, before the first heartbeat. The confirmation usually comes sooner.
-const UNHELD: Duration = Duration::from_secs(1);
-/// Maximum wait for the first heartbeat.
+/// Maximum wait for [`LifecycleAction::confirm_ours`] before the first heartbeat.
+const CONFIRMATION_WAIT: Duration = Duration::from_secs(1);
+/// Maximum wait for the answer to the first heartbeat.
 const FIRST_HEARTBEAT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -34,39 +34,39 @@ pub(crate) struct LifecycleAction<'a> {
     progress: watch::Sender<ActionProgress>,
 }
 
-/// Progress of an action in this invocation.
+/// Progress of a lifecycle action in this invocation.
 #[derive(Debug, Default)]
 struct ActionProgress {
     state: ActionState,
-    /// Times of the heartbeats that held the action.
+    /// Times of the successful heartbeats.
     heartbeats: Vec<Instant>,
-    /// `true` after [`LifecycleAction::confirm_ours`], until a hold starts.
+    /// `true` after [`LifecycleAction::confirm_ours`], until [`LifecycleAction::hold`] sends heartbeats.
     is_confirmed: bool,
-    /// Last known retention: `true` if the group keeps the instance of an abandoned action.
+    /// `true` if the group keeps an instance whose action is abandoned, as far as known.
     is_kept: bool,
-    /// `true` after an attempt to complete the action, and after [`LifecycleAction::wait_until_over`].
+    /// `true` after the start of [`LifecycleAction::complete`] or the end of [`LifecycleAction::wait_until_over`].
     is_settled: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     Completed,
-    /// The action had been completed before, or its timeout had passed.
+    /// The action had been completed or had timed out before.
     AlreadyOver,
 }
 
-/// State of an action after the last heartbeat.
+/// State of an action according to the last heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ActionState {
     #[default]
     Unknown,
-    /// The action waits; its timeout has just been restarted.
+    /// The action waits, with its timeout restarted by the heartbeat.
     Waiting,
     Over,
 }
 
 impl<'a> LifecycleAction<'a> {
-    /// Creates the action of a hook. `is_kept` is the retention that earlier invocations have read.
+    /// Creates the action of a hook. `is_kept` is `true` if an earlier invocation found that the group keeps the instance.
     pub(crate) fn new(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId, is_kept: bool) -> Self {
         Self {
             client,
@@ -95,11 +95,11 @@ impl<'a> LifecycleAction<'a> {
         self.timeouts.get().copied()
     }
 
-    /// Sends heartbeats until the action is over, starting at [`Self::confirm_ours`] or after [`UNHELD`].
+    /// Sends heartbeats until the action is over. Starts after [`Self::confirm_ours`], at the latest after [`CONFIRMATION_WAIT`].
     pub(crate) async fn hold(&self) {
         // Does not wait longer, because much of the hook's timeout may have passed.
         let confirmed = async {
-            if timeout(UNHELD, self.wait_for(|progress| progress.is_confirmed)).await.is_ok() {
+            if timeout(CONFIRMATION_WAIT, self.wait_for(|progress| progress.is_confirmed)).await.is_ok() {
                 self.update(|progress| progress.is_confirmed = false);
             }
         };
@@ -108,7 +108,7 @@ impl<'a> LifecycleAction<'a> {
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
 
-    /// Reads the group's retention policy, with retries until `end`. On failure the last known retention stays.
+    /// Reads whether the group keeps instances of abandoned actions, with retries until `end`. On failure, the last value stays.
     pub(crate) async fn look_up_retention(&self, end: Instant) {
         if let Some(is_kept) = retention::look_up(self.client, &self.hook.group, end).await {
             self.update(|progress| progress.is_kept = is_kept);
@@ -119,12 +119,12 @@ impl<'a> LifecycleAction<'a> {
         self.progress.borrow().is_kept
     }
 
-    /// Records that Spillway handles the instance. The first heartbeat need not wait any longer.
+    /// Records that Spillway handles the instance, so that [`Self::hold`] starts.
     pub(crate) fn confirm_ours(&self) {
         self.update(|progress| progress.is_confirmed = true);
     }
 
-    /// Ends when a heartbeat finds the action over.
+    /// Ends when a heartbeat finds that the action is over.
     pub(crate) async fn wait_until_over(&self) {
         self.wait_for(|progress| progress.state == ActionState::Over).await;
         self.update(|progress| progress.is_settled = true);
@@ -134,17 +134,17 @@ impl<'a> LifecycleAction<'a> {
         self.progress.borrow().is_settled
     }
 
-    /// Ends after the first successful heartbeat, at the latest after [`FIRST_HEARTBEAT`].
+    /// Ends after the answer to the first heartbeat, at the latest after [`FIRST_HEARTBEAT`].
     pub(crate) async fn wait_until_known(&self) {
         let _ = timeout(FIRST_HEARTBEAT, self.wait_for(|progress| progress.state != ActionState::Unknown)).await;
     }
 
-    /// Sends a heartbeat for a later invocation, which then has the whole timeout to begin. `None` if the heartbeat failed.
+    /// Sends a heartbeat, so that the action waits for a later invocation. Retries until `end`. `None` if the heartbeat failed.
     pub(crate) async fn hold_for_the_next(&self, end: Instant) -> Option<ActionState> {
         aws::until(RECORD, end, || self.heartbeat()).await.inspect_err(log_failed).ok()
     }
 
-    /// Completes the action, with retries until `end`: a waiting hook blocks its group.
+    /// Completes the action, with retries until `end`.
     pub(crate) async fn complete(&self, result: LifecycleResult, end: Instant) -> Result<Completion, CallError> {
         self.update(|progress| progress.is_settled = true);
         aws::until(COMPLETE, end, || self.try_complete(result)).await
@@ -219,8 +219,8 @@ async fn describe_timeouts(client: &Client, hook: &Hook) -> Result<HookTimeouts,
     Ok(answer.lifecycle_hooks().first().map_or_else(HookTimeouts::unknown, timeouts))
 }
 
-/// Sends a heartbeat at once, because much of the timeout may have passed, then one in each interval. Retries a failed
-/// heartbeat until the next is due.
+/// Sends a heartbeat at once and after each `interval`, until the action is over. Retries a failed heartbeat until the next one
+/// is due.
 async fn until_over<F>(interval: Duration, mut heartbeat: impl FnMut() -> F)
 where
     F: Future<Output = Result<ActionState, CallError>>,
@@ -240,8 +240,7 @@ fn log_failed(error: &CallError) {
     tracing::warn!(error = chain(&error), "a heartbeat failed; the next one follows");
 }
 
-/// Returns `true` for "No active Lifecycle Action found with instance ID i-…" (or "with token …"), a `ValidationError` without
-/// a code of its own.
+/// Returns `true` for the message "No active Lifecycle Action found", because Auto Scaling's error has no code of its own.
 fn is_over<E: ProvideErrorMetadata>(error: &E) -> bool {
     error.message().is_some_and(|message| message.to_lowercase().contains("no active lifecycle action found"))
 }

@@ -1,4 +1,4 @@
-//! Managed tag: restricts Spillway to instances with a tag of the settings.
+//! Restricts Spillway to instances that have the managed tag of the settings.
 
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::types::Filter;
@@ -10,8 +10,7 @@ use crate::aws::{self, CallError};
 
 const DESCRIBE: &str = "autoscaling:DescribeTags";
 
-/// Returns `true` if the instance or its Auto Scaling group has the tag. Instances that were launched before their group was
-/// tagged do not have the tag themselves.
+/// Returns `true` if the instance or its Auto Scaling group has the tag.
 pub(crate) async fn is_managed(
     autoscaling: &Client,
     instance: &Instance,

@@ -1,4 +1,4 @@
-//! Calls to AWS, by service.
+//! Calls the AWS APIs that a drain needs.
 
 pub mod ec2;
 pub(crate) mod events;

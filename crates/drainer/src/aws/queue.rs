@@ -1,4 +1,4 @@
-//! SQS: queue of messages for the announcer.
+//! Sends messages for the announcer function to an SQS queue.
 
 use serde_json::json;
 use spillway_aws_call::{Call, Caller, Service};

@@ -1,4 +1,4 @@
-//! Calls to AWS for a replacement: the state of an Auto Scaling group, EC2's record of an interruption, and the request itself.
+//! Calls AWS to check whether an instance is to be replaced, and to request the replacement.
 
 use aws_sdk_autoscaling::config::retry::RetryConfig;
 use aws_sdk_autoscaling::types::{Activity, AutoScalingGroup, Instance, TagDescription};
@@ -17,14 +17,14 @@ const ACTIVITIES: &str = "autoscaling:DescribeScalingActivities";
 const SPOT_REQUESTS: &str = "ec2:DescribeSpotInstanceRequests";
 const TERMINATE: &str = "autoscaling:TerminateInstanceInAutoScalingGroup";
 const TERMINATING: &str = "autoscaling:EC2_INSTANCE_TERMINATING";
-/// Cause of an activity that a call of [`TERMINATE`] began (Auto Scaling user guide, "Verify a scaling activity").
+/// Text in the cause of an activity that [`TERMINATE`] started (Auto Scaling user guide, "Verify a scaling activity").
 const BY_REQUEST: &str = "was taken out of service in response to a user request";
-/// Part of the cause if the call decremented the desired capacity.
+/// Text in the cause if [`TERMINATE`] also decremented the desired capacity.
 const DECREMENTED: &str = "shrinking the capacity";
-/// Period to which the limit of replacements applies.
+/// Period in which the replacements of a group are counted.
 const PERIOD: SignedDuration = SignedDuration::from_hours(1);
 
-/// Reads the state of a group as far as a replacement depends on it. `None` if the group does not exist. Retries until `end`.
+/// Reads the state of an Auto Scaling group, with retries until `end`. `None` if the group does not exist.
 pub(crate) async fn group_state(
     client: &Client,
     group: &str,
@@ -46,7 +46,7 @@ async fn describe(client: &Client, group: &str, instance: &InstanceId) -> Result
     Ok(answer.auto_scaling_groups().first().map(|group| state_of(group, Some(instance))))
 }
 
-/// State of a group as Auto Scaling describes it: without its hooks and its activities.
+/// Converts Auto Scaling's description of a group. The description has no hooks and activities.
 pub fn state_of(group: &AutoScalingGroup, instance: Option<&InstanceId>) -> GroupState {
     let is_own = |one: &&Instance| instance.is_some_and(|id| one.instance_id() == Some(id.as_str()));
     let state = group.instances().iter().find(is_own).and_then(|one| one.lifecycle_state());
@@ -70,13 +70,14 @@ async fn terminate_hooks(client: &Client, group: &str) -> Result<Vec<String>, Ca
     Ok(terminating.filter_map(|hook| hook.lifecycle_hook_name).collect())
 }
 
-/// Counts the instances that were replaced by request since a time. Auto Scaling lists the latest activity first.
+/// Counts the group's instances that were replaced by a call of [`TERMINATE`] since a time.
 async fn replaced_since(client: &Client, group: &str, since: Timestamp) -> Result<usize, CallError> {
     let mut activities =
         client.describe_scaling_activities().auto_scaling_group_name(group).into_paginator().items().send();
     let mut replaced = 0;
     while let Some(activity) = activities.next().await {
         let activity = activity.map_err(|error| CallError::new(ACTIVITIES, error))?;
+        // Auto Scaling lists the latest activity first.
         if activity.start_time().is_none_or(|began| began.secs() < since.as_second()) {
             break;
         }
@@ -89,7 +90,7 @@ fn is_replacement(activity: &Activity) -> bool {
     activity.cause().is_some_and(|cause| cause.contains(BY_REQUEST) && !cause.contains(DECREMENTED))
 }
 
-/// Reads the status of a spot request. `None` if EC2 does not describe the request or its status. Retries until `end`.
+/// Reads the status of a spot request, with retries until `end`. `None` if EC2 does not return the status.
 pub(crate) async fn spot_request(
     ec2: &aws_sdk_ec2::Client,
     id: &str,
@@ -106,7 +107,7 @@ pub(crate) async fn spot_request(
     }))
 }
 
-/// Reads the codes of the instance's scheduled events that are not over. Retries until `end`.
+/// Reads the instance's scheduled events that are not over, with retries until `end`.
 pub(crate) async fn scheduled(
     ec2: &aws_sdk_ec2::Client,
     instance: &InstanceId,
@@ -117,8 +118,8 @@ pub(crate) async fn scheduled(
     Ok(Confirmation::ScheduledEvents(open.map(|event| event.code).collect()))
 }
 
-/// Requests once that the group terminates the instance and keeps its desired capacity. If the answer is lost, only the state of
-/// the instance shows whether the request worked.
+/// Requests that the group terminates the instance and keeps the desired capacity. Does not retry, because a lost answer may mean
+/// success.
 pub(crate) async fn request(client: &Client, instance: &InstanceId) -> Result<(), CallError> {
     let call = client.terminate_instance_in_auto_scaling_group().instance_id(instance.as_str());
     let call = call.should_decrement_desired_capacity(false).customize();
@@ -126,7 +127,7 @@ pub(crate) async fn request(client: &Client, instance: &InstanceId) -> Result<()
     call.config_override(once).send().await.map(|_| ()).map_err(|error| CallError::new(TERMINATE, error))
 }
 
-/// Returns `true` if another activity of the group blocks the request for a moment.
+/// Returns `true` if another scaling activity of the group blocks the request for now.
 pub(crate) fn is_contended(error: &CallError) -> bool {
     error.has_code("ResourceContention") || error.has_code("ScalingActivityInProgress")
 }

@@ -1,4 +1,4 @@
-//! Instance lifecycle policy of an Auto Scaling group, which may keep an instance after an abandoned terminate hook.
+//! Reads an Auto Scaling group's instance lifecycle policy, which may keep an instance after its terminate hook is abandoned.
 
 use std::iter::successors;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::aws::CallError;
 
 const DESCRIBE: &str = "autoscaling:DescribeAutoScalingGroups";
-/// First and longest pause between two attempts, before jitter. Long, because all drains of an instance refresh read it.
+/// First and longest pause before jitter. Long pauses, because all drains of an instance refresh read the policy.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// Returns `true` if the group's policy has `TerminateHookAbandon` set to `retain`.
@@ -21,7 +21,7 @@ pub fn keeps_abandoned(group: &AutoScalingGroup) -> bool {
     triggers.and_then(|triggers| triggers.terminate_hook_abandon.as_ref()) == Some(&RetentionAction::Retain)
 }
 
-/// Reads the policy of a group, with retries until `end`. `None` on failure.
+/// Reads a group's policy and returns [`keeps_abandoned`], with retries until `end`. `None` on failure.
 pub(crate) async fn look_up(client: &Client, group: &str, end: Instant) -> Option<bool> {
     let describe = async || {
         let call = client.describe_auto_scaling_groups().auto_scaling_group_names(group).include_instances(false);

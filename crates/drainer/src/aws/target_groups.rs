@@ -1,4 +1,4 @@
-//! Waits until the cluster's load balancers have deregistered the instance. AWS sends no event, so the state is polled.
+//! Waits until the cluster's load balancers have deregistered the instance. AWS sends no event, so the target groups are polled.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,13 +19,13 @@ const GROUPS: &str = "elasticloadbalancing:DescribeTargetGroups";
 const TAGS: &str = "elasticloadbalancing:DescribeTags";
 const HEALTH: &str = "elasticloadbalancing:DescribeTargetHealth";
 
-/// Minimum interval between two polls. Jitter up to the same length spreads the polls of many drains.
+/// Minimum pause between two polls, before random jitter.
 const POLL_INTERVAL: Duration = Duration::from_secs(3);
-/// Maximum number of groups in a call of `DescribeTags`.
+/// Maximum number of target groups in one `DescribeTags` call.
 const TAGGED_AT_ONCE: usize = 20;
 
-/// Waits until no target group of the cluster has the instance, or until `end`. Returns the number of groups that still have the
-/// instance. `None` if no group had the instance at first.
+/// Waits until no target group of the cluster has the instance, at most until `end`. Returns the number of target groups that
+/// still have the instance, or `None` if none had it at the start.
 pub(crate) async fn until_drained(
     client: &Client,
     instance: &InstanceId,
@@ -56,7 +56,7 @@ pub(crate) async fn until_drained(
     }
 }
 
-/// Lists the target groups that have instances as targets. Pods as targets are deregistered without the drain.
+/// Lists the target groups with target type `instance`.
 async fn groups_of_instances(client: &Client) -> Result<Vec<String>, CallError> {
     let mut groups = Vec::new();
     let mut pages = client.describe_target_groups().into_paginator().send();
@@ -80,14 +80,14 @@ async fn tagged(client: &Client, groups: &[String], cluster: &ClusterName) -> Re
     Ok(of_cluster.filter_map(|group| group.resource_arn).collect())
 }
 
-/// Returns `true` for a tag that names the cluster, set by the AWS Load Balancer Controller or the cloud controller.
+/// Returns `true` if the tag names the cluster, as set by the AWS Load Balancer Controller or the cloud controller manager.
 fn names(tag: &Tag, cluster: &ClusterName) -> bool {
     let (key, value) = (tag.key().unwrap_or_default(), tag.value().unwrap_or_default());
     let cluster = cluster.to_string();
     key == "elbv2.k8s.aws/cluster" && value == cluster || key.strip_prefix("kubernetes.io/cluster/") == Some(&cluster)
 }
 
-/// Targets of the instance in the group, one for each port. Describes only the `known` targets if given.
+/// Returns the instance's remaining targets in a group, one for each port. If `known` is given, describes only these targets.
 async fn targets_left(
     client: &Client,
     group: &str,
@@ -104,7 +104,7 @@ async fn targets_left(
     }
 }
 
-/// Returns `true` unless the target is unused: deregistered, or in a group without load balancer.
+/// Returns `false` for an unused target: deregistered, or in a target group without a load balancer.
 fn is_left(target: &TargetHealthDescription) -> bool {
     target.target_health().and_then(|health| health.state()) != Some(&TargetHealthStateEnum::Unused)
 }
@@ -115,6 +115,10 @@ fn has_gone(error: &DescribeTargetHealthError) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use aws_sdk_elasticloadbalancingv2::types::error::{
+        HealthUnavailableException, InvalidTargetException, TargetGroupNotFoundException,
+    };
+
     use super::*;
 
     #[test]
@@ -124,5 +128,13 @@ mod tests {
         assert!(names("elbv2.k8s.aws/cluster", "prod") && names("kubernetes.io/cluster/prod", "owned"));
         assert!(!names("elbv2.k8s.aws/cluster", "stage") && !names("kubernetes.io/cluster/prod-2", "owned"));
         assert!(!names("team", "prod"));
+    }
+
+    #[test]
+    fn missing_target_group_or_target_has_gone() {
+        use DescribeTargetHealthError as E;
+        assert!(has_gone(&E::TargetGroupNotFoundException(TargetGroupNotFoundException::builder().build())));
+        assert!(has_gone(&E::InvalidTargetException(InvalidTargetException::builder().build())));
+        assert!(!has_gone(&E::HealthUnavailableException(HealthUnavailableException::builder().build())));
     }
 }

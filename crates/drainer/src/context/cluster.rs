@@ -1,4 +1,4 @@
-//! Kubernetes client for a cluster's name: EKS' description, credentials, one connection.
+//! Connects to the API server of an EKS cluster by the cluster's name.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use aws_sdk_eks::operation::describe_cluster::DescribeClusterError;
 use spillway_core::cluster::ClusterName;
-use spillway_eks::{Cluster, Clusters, ConnectError, Connection, DescribeError, Renewals};
+use spillway_eks::{Cluster, Clusters, ConnectError, Connection, DescribeError, DescribeLimit};
 use tokio::time::Instant;
 
 use crate::aws::{self, CallError};
 use crate::failure::{DESCRIBE_CLUSTER, Failure};
 
-/// Access to every cluster.
+/// Cached descriptions, credentials and connector for EKS clusters.
 #[derive(Debug)]
 pub struct Access {
     pub clusters: Arc<Clusters>,
@@ -22,18 +22,18 @@ pub struct Access {
     pub(crate) connector: Box<dyn ClusterConnector>,
 }
 
-/// Factory of clients: a connection, or in tests a scripted API server.
+/// Creates Kubernetes clients. In tests, the clients use a scripted API server.
 pub(crate) trait ClusterConnector: Debug + Send + Sync {
     fn connect(
         &self,
         cluster: &Cluster,
-        renewals: &Renewals,
+        describe_limit: &DescribeLimit,
         region: &str,
         credentials: Credentials,
     ) -> Result<Connection, ConnectError>;
 }
 
-/// Factory of HTTP/2 connections to EKS' endpoints.
+/// Creates HTTP/2 connections to EKS endpoints.
 #[derive(Debug)]
 pub(crate) struct OneConnection;
 
@@ -41,34 +41,36 @@ impl ClusterConnector for OneConnection {
     fn connect(
         &self,
         cluster: &Cluster,
-        renewals: &Renewals,
+        describe_limit: &DescribeLimit,
         region: &str,
         credentials: Credentials,
     ) -> Result<Connection, ConnectError> {
-        spillway_eks::connect(cluster, renewals, region, credentials)
+        spillway_eks::connect(cluster, describe_limit, region, credentials)
     }
 }
 
 impl Access {
-    /// Connects again for each use, because a connection may be cut while Lambda freezes the process. Endpoint and certificate
-    /// authority are cached. Calls to EKS are retried until `end`.
+    /// Opens a new connection, because an old one may not survive a freeze of the Lambda function. Retries calls to EKS until
+    /// `end`.
     pub async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
-        self.connect_again(name, end, &self.renewals()).await
+        self.connect_again(name, end, &self.describe_limit()).await
     }
 
-    pub(super) fn renewals(&self) -> Renewals {
-        Renewals::new(Arc::clone(&self.clusters))
+    pub(super) fn describe_limit(&self) -> DescribeLimit {
+        DescribeLimit::new(Arc::clone(&self.clusters))
     }
 
     pub(super) async fn connect_again(
         &self,
         name: &ClusterName,
         end: Instant,
-        renewals: &Renewals,
+        describe_limit: &DescribeLimit,
     ) -> Result<Connection, Failure> {
         let cluster = self.describe(name, end).await?;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(name, error))?;
-        self.connector.connect(&cluster, renewals, &self.region, credentials).map_err(|error| unusable(name, error))
+        self.connector
+            .connect(&cluster, describe_limit, &self.region, credentials)
+            .map_err(|error| unusable(name, error))
     }
 
     async fn describe(&self, name: &ClusterName, end: Instant) -> Result<Cluster, Failure> {

@@ -1,4 +1,4 @@
-//! Context of a function on Lambda, from its environment.
+//! Creates the context of a Lambda function from its environment variables.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use aws_smithy_types::retry::RetryConfig;
 use aws_types::SdkConfig;
 use lambda_runtime::Error;
 use spillway_aws_call::Caller;
-use spillway_eks::{Clusters, Remembered};
+use spillway_eks::{Clusters, StoredClusters};
 use spillway_settings::Settings;
 
 use super::Context;
@@ -17,7 +17,7 @@ use crate::aws::queue::Queue;
 use crate::later::{FunctionName, Scheduler};
 
 impl Context {
-    /// Creates the clients. Fails if the environment lacks a variable or credentials.
+    /// Creates the AWS clients. Fails if an environment variable or the credentials are missing.
     pub fn from_environment(settings: Settings, aws: &SdkConfig) -> Result<Self, Error> {
         // The SDK does not retry: `crates/retry` does, with longer pauses after throttled calls.
         let once = aws.to_builder().retry_config(RetryConfig::disabled()).build();
@@ -25,8 +25,8 @@ impl Context {
         let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;
         let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
         let caller = Caller::new(aws)?;
-        let remembered =
-            (!settings.stack.is_empty()).then(|| Remembered::new(caller.clone(), &settings.stack, &region));
+        let stored =
+            (!settings.stack.is_empty()).then(|| StoredClusters::new(caller.clone(), &settings.stack, &region));
         let itself = Itself::new(caller.clone(), &function);
         let announcements = settings.announcements.as_deref().map(|url| Queue::new(caller, url));
         let client = aws_sdk_scheduler::Client::new(aws);
@@ -42,7 +42,7 @@ impl Context {
             announcements,
             scheduler,
             access: Access {
-                clusters: Arc::new(Clusters::new(aws_sdk_eks::Client::new(&once), remembered)),
+                clusters: Arc::new(Clusters::new(aws_sdk_eks::Client::new(&once), stored)),
                 credentials,
                 region,
                 connector: Box::new(OneConnection),

@@ -1,9 +1,9 @@
-//! Log for receipts and metrics.
+//! Writes receipts and metrics to the log.
 
 use std::fmt;
 use std::io::Write as _;
 
-/// Destination of receipt and metrics lines.
+/// Destination of log lines with receipts and metrics.
 pub struct Log(Box<dyn Fn(&str) + Send + Sync>);
 
 impl Log {

@@ -1,4 +1,4 @@
-//! Clients and settings for every action, and the subject of a notice (`target`).
+//! Holds the clients and settings that all actions share.
 
 pub(crate) mod cluster;
 mod environment;
@@ -29,7 +29,7 @@ use log::Log;
 pub(crate) use retry_policy::RetryPolicy;
 pub(crate) use target::{Attempt, Target};
 
-/// Clients and settings, made once when the function starts.
+/// Clients and settings, created once when the function starts.
 #[derive(Debug)]
 pub struct Context {
     pub settings: Settings,
@@ -38,7 +38,7 @@ pub struct Context {
     pub load_balancing: aws_sdk_elasticloadbalancingv2::Client,
     pub eventbridge: aws_sdk_eventbridge::Client,
     pub itself: Itself,
-    /// Queue of messages for the announcer.
+    /// SQS queue of the announcer function.
     pub(crate) announcements: Option<Queue>,
     pub(crate) scheduler: Scheduler,
     pub access: Access,
@@ -50,12 +50,12 @@ impl Context {
         self.scheduler.client()
     }
 
-    /// Returns the times at which schedules of an instance begin drains. Retries until `end`.
+    /// Returns the times at which scheduled drains of the instance start. Retries until `end`.
     pub async fn scheduled_for(&self, instance: &InstanceId, end: Instant) -> Result<Vec<Timestamp>, Failure> {
         self.scheduler.times_of(instance, end).await
     }
 
-    /// Invokes the function with a payload, now or at a time. Retries until `end`.
+    /// Invokes this function with a payload, at once or with a schedule. Retries until `end`.
     pub(crate) async fn send(&self, payload: &str, later: Later, clock: Clock, end: Instant) -> Result<(), Failure> {
         match later {
             Later::Now => Ok(aws::until(INVOKE, end, || self.itself.invoke(payload)).await?),
@@ -63,16 +63,16 @@ impl Context {
         }
     }
 
-    /// Returns the clusters of the setting. Without the setting, the clusters that this process or a self-test has described.
+    /// Returns the clusters of the settings. If the settings name none, returns the clusters that were described before.
     pub(crate) async fn known_clusters(&self) -> Vec<ClusterName> {
         let named = &self.settings.clusters;
         if named.is_empty() {
-            return self.access.clusters.known_or_remembered().await;
+            return self.access.clusters.known_or_stored().await;
         }
         named.iter().map(ClusterName::new).collect()
     }
 
-    /// Connects to a cluster and works there, with retries by the policy. `doing` completes the sentence "cannot …".
+    /// Connects to a cluster and runs `work` there, with retries as `policy` allows. `doing` completes the log line "cannot …".
     pub(crate) async fn in_cluster<T>(
         &self,
         cluster: &ClusterName,
@@ -82,10 +82,10 @@ impl Context {
     ) -> Result<T, Failure> {
         let cannot = |error| Failure::Kubernetes { doing: doing.to_owned(), cluster: cluster.clone(), error };
         let policy = policy.into();
-        let (renewals, first_denied) = (self.access.renewals(), OnceCell::new());
+        let (describe_limit, first_denied) = (self.access.describe_limit(), OnceCell::new());
         let attempt = async || {
             // Boxed, because the futures of all work in a cluster contain it.
-            let connection = Box::pin(self.access.connect_again(cluster, policy.end(), &renewals)).await?;
+            let connection = Box::pin(self.access.connect_again(cluster, policy.end(), &describe_limit)).await?;
             work(connection.client).await.map_err(cannot)
         };
         let retrying = |failure: &Failure| {

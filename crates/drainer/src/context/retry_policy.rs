@@ -1,4 +1,4 @@
-//! Retry policy of work in a cluster.
+//! Decides which failures of work in a cluster are retried.
 
 use std::cell::OnceCell;
 use std::time::Duration;
@@ -8,19 +8,18 @@ use tokio::time::Instant;
 
 use crate::failure::Failure;
 
-/// Time that Lambda's first retry needs: it starts a minute after the failure, and its drain takes half a minute.
+/// Time that Lambda's first retry needs: a minute until the start, and half a minute for the drain.
 const LAMBDA_RETRY: Duration = Duration::from_secs(90);
-/// Retry period after the first 401 or 403 of an uncordon. A busy authenticator answers 401 for a moment, and an API server that has
-/// just started 403 until it has read the roles.
+/// Retry period after an uncordon's first 401 or 403. A busy or just started API server may deny allowed requests.
 const DENIED_RETRIES: Duration = Duration::from_secs(2);
 
-/// Retries of work in a cluster. Transient failures are retried until `end`, 401 and 403 for a shorter time.
+/// Policy for retries of work in a cluster. Transient failures are retried until `end`, but 401 and 403 for a shorter time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryPolicy {
-    /// A 403 fails at once: people have to grant the right. A 401 fails at `unauthorized_until`, early enough for Lambda's
-    /// retry. If the first 401 comes after that time, for example after an outage, it is retried until `end`.
+    /// A 403 is not retried. A 401 is retried until `unauthorized_until`, which leaves time for Lambda's retry. If the first 401
+    /// comes later, it is retried until `end`.
     Drain { end: Instant, unauthorized_until: Instant },
-    /// 401 and 403 fail [`DENIED_RETRIES`] after the first: a cluster that denies access has no node that Spillway cordoned.
+    /// A 401 or 403 is retried for [`DENIED_RETRIES`].
     Uncordon { end: Instant },
 }
 
@@ -31,7 +30,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns `true` if the work is retried after this failure. `first_denied` keeps the time of the first 401 or 403.
+    /// Returns `true` if the work is retried after this failure. `first_denied` stores the time of the first 401 or 403.
     pub(super) fn retries(self, failure: &Failure, first_denied: &OnceCell<Instant>) -> bool {
         match failure.denied_code() {
             Some(code) => self.retries_denied(code, *first_denied.get_or_init(Instant::now)),
@@ -50,7 +49,7 @@ impl RetryPolicy {
     }
 }
 
-/// Policy of a drain that ends at this time.
+/// Policy of a drain that ends at the given time.
 impl From<Instant> for RetryPolicy {
     fn from(end: Instant) -> Self {
         let for_a_retry = end.checked_sub(LAMBDA_RETRY).filter(|at| *at > Instant::now());

@@ -1,4 +1,4 @@
-//! Notice in one invocation: its window, hook, instance and claim.
+//! Describes the work on one notice in one invocation: the drain's window, the lifecycle action and the instance.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -24,11 +24,11 @@ use tokio::time::Instant;
 use crate::aws::lifecycle::LifecycleAction;
 use crate::failure::Failure;
 
-/// Minimum window of a late notice. Clocks may differ, and an attempt at the drain does no harm.
+/// Minimum duration of a drain if the notice came late.
 pub(crate) const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
-/// Minimum window of a late notice with a hook: the hook must still be completed.
+/// Minimum duration of a drain if the notice came late and has a lifecycle hook, which must still be completed.
 const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
-/// Time for which budgets are respected after an instance began to stop: as for a spot notice. A dead kubelet ends this time.
+/// Budgets are respected for this time after the notice that an instance is stopping.
 const RESPECTED_FOR: SignedDuration = SignedDuration::from_mins(2);
 
 /// Work on one notice in one invocation.
@@ -39,13 +39,13 @@ pub(crate) struct Attempt<'a> {
     pub(crate) invocation: &'a Invocation,
     pub(crate) action: Option<LifecycleAction<'a>>,
     pub(crate) settings: &'a Settings,
-    /// Window of the drain, without the hook's timeouts ([`Self::window_of_hook`]).
+    /// Window of the drain without regard to the hook's timeouts, unlike [`Self::window_of_hook`].
     pub(crate) window: Window,
-    /// Deadline of the spot claim that the hook's notice has joined.
+    /// Deadline of the joined claim, if a spot notice made the claim.
     joined: Cell<Option<Timestamp>>,
 }
 
-/// Instance of a notice, with its cluster and manager.
+/// Instance of a notice, with the cluster and the manager of the node.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) attempt: &'a Attempt<'a>,
@@ -54,7 +54,7 @@ pub(crate) struct Target<'a> {
     pub(crate) cluster: &'a ClusterName,
 }
 
-/// Window of a drain in this invocation. If the function's clock is slow, the window is corrected by the notice's time.
+/// Returns the window of the drain in this invocation.
 fn window(notice: &Notice, history: &History, invocation: &Invocation, settings: &Settings, limits: Limits) -> Window {
     let clock = invocation.clock;
     let least = match notice.deadline {
@@ -117,20 +117,19 @@ impl<'a> Attempt<'a> {
         Limits::of(self.notice, timeouts, self.settings).within(self.joined.get())
     }
 
-    /// Adopts the deadline of the spot claim that the hook's notice has joined, if that claim replaces the instance.
+    /// Adopts the deadline of the joined `claim` if a spot notice made the claim and replaces the instance.
     pub(crate) fn join(&self, claim: &Claim, instance: &Instance) {
         let now = self.invocation.clock.now();
         self.joined.set(replacement::deadline_of_claim(self.notice, instance, claim, self.settings, now));
     }
 
-    /// Returns `true` if the notice has joined a spot claim and has its deadline.
+    /// Returns `true` if [`Self::join`] adopted the deadline of a spot notice.
     pub(crate) fn has_joined(&self) -> bool {
         self.joined.get().is_some()
     }
 
-    /// Limits the window to the deadline of the joined claim: pods are forced no later than in the drain of the spot notice.
-    /// Pods are not forced if the group keeps the instance, or while the hook's timeouts are unknown.
-    pub(crate) fn within_joined(&self, window: Window) -> Window {
+    /// Limits `window` to the deadline from [`Self::join`], if there is one. If `window` forces no pods, neither does the result.
+    pub(crate) fn limited_to_joined_claim(&self, window: Window) -> Window {
         let Some(deadline) = self.joined.get() else { return window };
         let at = self.invocation.clock.instant(deadline);
         let instance_goes = match window.instance_goes {
@@ -141,8 +140,8 @@ impl<'a> Attempt<'a> {
         Window { start, end: window.end.min(at), instance_goes, detaching: Duration::ZERO, ..window }
     }
 
-    /// Returns the window with the hook's timeouts and the group's retention policy, never wider than before. Repeats
-    /// failed reads of the policy until the first time at which a pod may be forced.
+    /// Reads the hook's timeouts and the group's retention policy, and returns a window that respects both. The result never ends
+    /// later than `self.window`.
     pub(crate) async fn window_of_hook(&self) -> Window {
         let Some(action) = &self.action else { return self.window };
         action.timeouts().await;
@@ -155,23 +154,23 @@ impl<'a> Attempt<'a> {
         Window { end: window.end.min(self.window.end), instance_goes, ..window }
     }
 
-    /// Returns `true` if the deadline was before the invocation. Pods then keep their whole grace period.
+    /// Returns `true` if the deadline had passed when this invocation started.
     pub(crate) fn is_past_deadline(&self) -> bool {
         is_past_deadline(self.notice, self.invocation)
     }
 
-    /// Returns `true` if the invocation ends before the time limit of the drain.
+    /// Returns `true` if the invocation ends before the drain's time limit.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.invocation.is_over_before(self.limits().drain)
     }
 
-    /// Returns `true` if a later invocation has time after the failure.
+    /// Returns `true` if a later invocation can continue the work after `failure`.
     pub(crate) fn leaves_time_after(&self, failure: &Failure) -> bool {
         let unfinished = failure.unfinished();
         unfinished.is_some_and(|unfinished| self.limits().may_continue_after(self.invocation, unfinished, self.history))
     }
 
-    /// Returns the milliseconds from the notice to an instant.
+    /// Returns the milliseconds from the notice's time to `instant`.
     pub(crate) fn ms_until(&self, instant: Instant) -> i64 {
         let since = self.invocation.clock.at(instant).duration_since(self.notice.time);
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -181,13 +180,13 @@ impl<'a> Attempt<'a> {
         self.action.as_ref().is_some_and(LifecycleAction::is_kept)
     }
 
-    /// Sends heartbeats while a future runs.
+    /// Sends heartbeats for the lifecycle action while `doing` runs.
     pub(crate) async fn hold_action_during<T>(&self, doing: impl Future<Output = T>) -> T {
         let Some(action) = &self.action else { return doing.await };
         beside(doing, action.hold()).await
     }
 
-    /// Ends when the lifecycle action is over; pending without one.
+    /// Ends when the lifecycle action is over. Pending if the notice has no lifecycle action.
     pub(crate) async fn wait_until_action_is_over(&self) {
         match &self.action {
             Some(action) => action.wait_until_over().await,
@@ -195,8 +194,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Waits for the first heartbeat if the instance returns to its warm pool. If a repeated notice comes after the instance
-    /// has left the pool again, the heartbeat shows this before a node in use is cordoned.
+    /// Waits for the first heartbeat if the instance returns to its warm pool. For an outdated notice, the heartbeat finds the
+    /// action over, and the node is not cordoned.
     pub(crate) async fn wait_until_action_is_known(&self) {
         if let (Kind::ReturnToWarmPool, Some(action)) = (self.notice.kind, &self.action) {
             action.wait_until_known().await;
@@ -209,7 +208,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Runs `doing` to its end, and polls `other` meanwhile. Drops `other` if it has not ended by then.
+/// Runs `doing` to its end, and `other` concurrently. Drops `other` when `doing` ends.
 pub(crate) async fn beside<T>(doing: impl Future<Output = T>, other: impl Future) -> T {
     match select(pin!(doing), pin!(other)).await {
         Either::Left((done, _)) => done,
@@ -218,7 +217,7 @@ pub(crate) async fn beside<T>(doing: impl Future<Output = T>, other: impl Future
 }
 
 impl Target<'_> {
-    /// Returns the claimant: annotation, taint and labels of the claim.
+    /// Returns the annotation, taint and conditions for this notice's claim.
     pub(crate) fn claimant(&self) -> Claimant<'_> {
         let Attempt { notice, history, invocation, settings, .. } = self.attempt;
         let (kind, event) = (notice.kind, &notice.event_id);

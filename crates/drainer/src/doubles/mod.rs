@@ -24,7 +24,7 @@ use serde_json::Value;
 use spillway_aws_call::Caller;
 use spillway_core::clock::Clock;
 use spillway_core::invocation::Invocation;
-use spillway_eks::{Cluster, Clusters, ConnectError, Connection, Remembered, Renewals};
+use spillway_eks::{Cluster, Clusters, ConnectError, Connection, DescribeLimit, StoredClusters};
 use spillway_notice::Home;
 use spillway_receipt::Receipt;
 use spillway_settings::{Schedules, Settings};
@@ -128,7 +128,7 @@ pub(crate) fn context(
     let credentials = SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test"));
     let by_hand = SdkConfig::builder().http_client(aws.clone()).credentials_provider(credentials.clone());
     let by_hand = Caller::new(&by_hand.region(Region::new(REGION)).build()).expect("it has all that it takes");
-    let remembered = (!settings.stack.is_empty()).then(|| Remembered::new(by_hand.clone(), &settings.stack, REGION));
+    let stored = (!settings.stack.is_empty()).then(|| StoredClusters::new(by_hand.clone(), &settings.stack, REGION));
     Context {
         scheduler: Scheduler::new(
             client!(aws_sdk_scheduler),
@@ -143,7 +143,7 @@ pub(crate) fn context(
         load_balancing: client!(aws_sdk_elasticloadbalancingv2),
         eventbridge: client!(aws_sdk_eventbridge),
         access: Access {
-            clusters: Arc::new(Clusters::new(client!(aws_sdk_eks, RetryConfig::disabled()), remembered)),
+            clusters: Arc::new(Clusters::new(client!(aws_sdk_eks, RetryConfig::disabled()), stored)),
             credentials,
             region: REGION.to_owned(),
             connector: Box::new(ClusterDouble(Box::new(cluster))),
@@ -156,7 +156,13 @@ pub(crate) fn context(
 struct ClusterDouble(Box<dyn Fn(&str) -> Client + Send + Sync>);
 
 impl ClusterConnector for ClusterDouble {
-    fn connect(&self, cluster: &Cluster, _: &Renewals, _: &str, _: Credentials) -> Result<Connection, ConnectError> {
+    fn connect(
+        &self,
+        cluster: &Cluster,
+        _: &DescribeLimit,
+        _: &str,
+        _: Credentials,
+    ) -> Result<Connection, ConnectError> {
         Ok(Connection { client: (self.0)(&cluster.endpoint) })
     }
 }

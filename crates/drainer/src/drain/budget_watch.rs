@@ -1,9 +1,7 @@
-//! Watches of PodDisruptionBudgets, in namespaces where a budget blocks a pod.
+//! Watches the PodDisruptionBudgets of namespaces in which a budget blocks a pod.
 //!
-//! A drain without blocked pods requests nothing. Each watch occupies a stream of the connection, so at most
-//! [`NAMESPACES_WATCHED`] namespaces are watched. In other namespaces, and without the right, repeated evictions poll the
-//! budgets. A watch of the whole cluster would receive the changes of thousands of budgets. Core's `drain/budgets.rs` decides on
-//! changes.
+//! Each watch occupies an HTTP/2 stream, so at most [`NAMESPACES_WATCHED`] namespaces are watched. In other namespaces, repeated
+//! evictions show whether a budget still blocks (core's `drain/budgets.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +14,7 @@ use spillway_startup::logs::chain;
 
 use crate::kube::watch::{Selection, Watch, WatchEvent};
 
-/// Maximum number of watched namespaces. Budgets usually block pods in few namespaces.
+/// Maximum number of namespaces whose budgets are watched.
 pub(super) const NAMESPACES_WATCHED: usize = 3;
 
 pub(crate) struct BudgetWatch {
@@ -27,19 +25,18 @@ pub(crate) struct BudgetWatch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchRight {
-    /// Assumed until the API server answers 403.
+    /// Initial value, kept until the API server answers 403.
     Granted,
-    /// The API server answered 403. Evictions of blocked pods are still repeated.
+    /// The API server answered 403, so no watch is started again.
     Missing,
 }
 
 impl BudgetWatch {
-    /// Creates a watch without namespaces.
     pub(crate) fn new(client: Client) -> Self {
         Self { client, watches: BTreeMap::new(), right: WatchRight::Granted }
     }
 
-    /// Adds namespaces, up to [`NAMESPACES_WATCHED`].
+    /// Starts a watch for each new namespace, up to [`NAMESPACES_WATCHED`] watches.
     pub(crate) fn watch(&mut self, namespaces: BTreeSet<&str>) {
         if self.right == WatchRight::Missing {
             return;
@@ -52,7 +49,7 @@ impl BudgetWatch {
         }
     }
 
-    /// Returns the next change and its namespace; pending without watches. Cancel safe.
+    /// Returns the next change of a budget, with the budget's namespace. Pending if no namespace is watched. Cancel safe.
     pub(crate) async fn next(&mut self) -> (String, Change<DisruptionBudget>) {
         loop {
             let (namespace, event) = self.next_of_any().await;

@@ -1,5 +1,5 @@
-//! Sets the condition `DisruptionTarget` on pods, so that Jobs do not count a deleted pod as failed. The eviction API sets the
-//! condition itself; before a deletion the client has to set it (kubernetes, `pkg/controller/tainteviction`).
+//! Sets the condition `DisruptionTarget` on pods before their deletion, for Jobs with a `podFailurePolicy`. Kubernetes'
+//! `pkg/controller/tainteviction` does the same. For evictions, the API server sets the condition.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -19,15 +19,15 @@ use tokio::time::timeout;
 use super::evict::{PodRequest, exchange};
 use crate::kube::ApiError;
 
-/// Timeout of the request, which delays the deletion: half of the reserve before the instance goes (`MARGIN`).
+/// Timeout of the status patch, half of `MARGIN`, because the deletion waits for the patch.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sets the condition on the pods of a drain, until a request fails.
+/// Sets the condition on the pods of one drain. Gives up after the first failed patch.
 pub(crate) struct DisruptionTarget {
     clock: Clock,
-    /// Pods whose condition is set. A deletion may be repeated each second, but the condition is set once.
+    /// Pods that have the condition. A repeated deletion does not set the condition again.
     set: RefCell<BTreeSet<PodUid>>,
-    /// A request has failed, so further deletions do not try to set the condition.
+    /// `true` after a failed patch. Later deletions do not set the condition.
     is_given_up: Cell<bool>,
 }
 
@@ -36,7 +36,7 @@ impl DisruptionTarget {
         Self { clock, set: RefCell::default(), is_given_up: Cell::new(false) }
     }
 
-    /// Sets the condition on a pod before its deletion. Best effort: the first failure is logged.
+    /// Sets the condition on one pod. A failure is only logged.
     pub(crate) async fn set(&self, client: &Client, pod: &LeaveRequest) {
         if self.is_given_up.get() || self.set.borrow().contains(&pod.uid) {
             return;
@@ -78,7 +78,7 @@ impl DisruptionTarget {
     }
 }
 
-/// Cause of a refusal; `None` if the pod has gone or another pod has its name.
+/// Cause of a refused patch. `None` if the pod is gone or replaced by a pod with the same name.
 fn refusal(status: &Status) -> Option<String> {
     if is_missing(status, "pods") || is_of_another_uid(status) {
         return None;

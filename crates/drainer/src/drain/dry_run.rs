@@ -1,6 +1,6 @@
-//! Preview of a drain: evicts each pod as a dry run of the API server.
+//! Previews a drain by evicting each pod as a dry run of the API server.
 //!
-//! Each answer is for one pod at this moment: if a budget allows one disruption, each of its pods counts as evictable.
+//! Each pod is previewed separately: if a budget allows one disruption, all pods of the budget count as evictable.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::evict;
 use super::list::list;
 use crate::kube::ApiError;
 
-/// Maximum time to retry after an answer that says nothing about the pod: the API server was busy or silent.
+/// Maximum time for retries while the API server is busy or does not answer.
 const TRIED_FOR: Duration = Duration::from_secs(10);
 
 /// Previews the node's pods. Fails only if the pods cannot be listed.
@@ -35,7 +35,7 @@ pub(crate) async fn preview(client: &Client, node: &str, window: Window, now: Ti
     Ok(Preview { pods: previews.collect().await })
 }
 
-/// Previews one pod, with retries until `end`. Sends no request if the plan alone decides.
+/// Previews one pod, with retries until `end`. Sends no request for a pod that a drain would not evict.
 pub async fn preview_pod(client: &Client, pod: Planned, now: Timestamp, end: Instant) -> PodPreview {
     let Planned { uid, name, grace, disposition, .. } = pod;
     let mut answers = BTreeMap::new();

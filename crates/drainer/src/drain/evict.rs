@@ -1,4 +1,4 @@
-//! Requests about one pod: eviction, deletion and status patch. Core's `drain/answer.rs` decides on the answers.
+//! Sends evictions, deletions and status patches of pods to the API server.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ use tokio::time::timeout;
 
 use crate::kube::ApiError;
 
-/// Timeout of an answer. The API server gives up after 34 s (`requestTimeoutUpperBound` in its `endpoints/handlers/rest.go`); a
-/// webhook may take 30 s. A shorter timeout would cancel each slow request, so that such a pod would never leave.
+/// Timeout of a request, longer than the API server's timeout of 34 s (apiserver, `endpoints/handlers/rest.go`,
+/// `requestTimeoutUpperBound`). A shorter timeout would cancel evictions that wait for a slow admission webhook.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 
-/// Evicts or deletes one pod, with its UID as a precondition.
+/// Evicts or deletes one pod, with the pod's UID as a precondition.
 ///
-/// kube's `Api::evict` is not used: it writes the options under a name that the API server ignores, so grace period and UID
-/// would be lost (kube-core 5.0, `subresource.rs`). It also hides the header `retry-after` of a busy API server.
+/// kube's `Api::evict` is not used: kube-core 5.0 sends the delete options under a name that the API server ignores
+/// (`subresource.rs`). `Api::evict` also hides the header `retry-after`.
 pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
     let LeaveRequest { uid, name, method, grace, timeout: limit } = request;
     let request = match method {
@@ -45,8 +45,7 @@ pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
     }
 }
 
-/// Evicts a pod as a dry run. The option is in the query for admission webhooks, and in the body in case a proxy drops the
-/// query.
+/// Evicts a pod as a dry run. Query and body both contain the option, in case a proxy drops the query.
 pub(crate) async fn dry_run(client: &Client, name: &PodName, uid: &PodUid) -> Answer {
     let mut eviction = eviction(name, uid, Grace::Own);
     if let Some(options) = &mut eviction.delete_options {
@@ -63,7 +62,7 @@ pub(super) enum PodRequest {
     Status(Patch<Value>),
 }
 
-/// Sends a request. A missing answer is [`Answer::Unanswered`].
+/// Sends a request and interprets the answer. If no answer comes, returns [`Answer::Unanswered`].
 async fn answer(client: &Client, name: &PodName, request: &PodRequest) -> Answer {
     match timeout(ANSWER_TIMEOUT, exchange(client, name, request)).await {
         Ok(Ok(response)) => interpret(&response),
@@ -72,7 +71,7 @@ async fn answer(client: &Client, name: &PodName, request: &PodRequest) -> Answer
     }
 }
 
-/// Sends a request and reads at most [`READ`] bytes of the answer, rounded up to a frame.
+/// Sends a request and reads about the first [`READ`] bytes of the answer.
 pub(super) async fn exchange(client: &Client, name: &PodName, request: &PodRequest) -> kube::Result<ApiResponse> {
     let pods = Request::new(Pod::url_path(&(), Some(&name.namespace)));
     let request = match request {
@@ -103,7 +102,7 @@ fn deletion(uid: &PodUid, grace: Grace) -> DeleteParams {
     }
 }
 
-/// Grace period in seconds; `None` leaves the pod's own.
+/// Grace period for a request, in seconds. `None` requests the pod's own grace period.
 fn seconds(grace: Grace) -> Option<i64> {
     match grace {
         Grace::Own => None,

@@ -1,4 +1,5 @@
-//! State of a node's kubelet: a watch of the node, and a list of its zone before the node counts as dead.
+//! Watches a node to observe whether the kubelet still reports. Before a silent node counts as dead, the zone's nodes are
+//! checked.
 
 use std::future::pending;
 
@@ -16,7 +17,7 @@ use tokio::time::sleep;
 use crate::kube::{ApiError, list};
 use crate::node::{NodeWatch, ObservedNodeChange};
 
-/// Maximum number of nodes on a page.
+/// Maximum number of nodes per page of a list.
 const PAGE: u32 = 100;
 
 pub(crate) struct KubeletWatch {
@@ -27,11 +28,11 @@ pub(crate) struct KubeletWatch {
 }
 
 enum Silence {
-    /// The kubelet answers, as far as is known.
+    /// No silence of the kubelet is known.
     None,
-    /// Silent, not yet dead. The future ends when the node counts as dead.
+    /// The kubelet is silent. The future ends when the node counts as dead.
     Lasts(LocalBoxFuture<'static, ()>),
-    /// Silent for so long that the node counts as dead.
+    /// The node counts as dead.
     Dead,
 }
 
@@ -41,8 +42,8 @@ impl KubeletWatch {
         Self { client: client.clone(), watch, claim: claim.clone(), silence: Silence::None }
     }
 
-    /// Returns the state at first, after each change of the node, and at its death. A broken watch keeps the known state,
-    /// initially [`Kubelet::Answers`]. Cancel safe.
+    /// Returns the initial state of the kubelet, then the state after each change of the node, and [`Kubelet::Dead`] when the
+    /// node counts as dead. If the watch breaks, returns the last known state. Cancel safe.
     pub(crate) async fn next(&mut self) -> Kubelet {
         let change = tokio::select! {
             biased;
@@ -89,7 +90,7 @@ impl Silence {
     }
 }
 
-/// Ends when a silent node counts as dead: after [`DEAD_AFTER`], unless most nodes of its zone are silent too.
+/// Ends after [`DEAD_AFTER`], but waits longer while most nodes of the zone are silent.
 async fn until_dead(client: Client, node: String, zone: Option<String>) {
     loop {
         sleep(DEAD_AFTER).await;
@@ -114,7 +115,7 @@ async fn until_dead(client: Client, node: String, zone: Option<String>) {
     }
 }
 
-/// Counts the nodes of a zone, in pages.
+/// Counts the nodes of a zone, and the silent nodes among them.
 async fn nodes_of(client: &Client, zone: &str) -> Result<ZoneNodes, ApiError> {
     let (mut nodes, api) = (ZoneNodes::default(), Api::<Node>::all(client.clone()));
     let mut page = ListParams::default().labels(&format!("{ZONE_LABEL}={zone}")).limit(PAGE);

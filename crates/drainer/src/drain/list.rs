@@ -1,4 +1,4 @@
-//! Lists of the node's pods.
+//! Lists the pods of a node.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,23 +10,22 @@ use spillway_core::kube::pod::Pod;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use super::look::{NameOwner, look};
+use super::name_owner::{NameOwner, check_name_owner};
 use crate::kube::watch::{Listed, Selection};
 use crate::kube::{ApiError, CALL_TIMEOUT, until};
 use crate::node::ClaimedNode;
 
-/// Time after the claim in which no other instance's node can take the name, because that instance has to boot first.
+/// Time after a claim in which no new node can take the claimed node's name, because a new instance has to boot first.
 const NAME_IS_KEPT: Duration = Duration::from_secs(5);
 
-/// Timeout of one chunk of the list, longer than the API server's own of 60 s (kube-apiserver, `--request-timeout`). A silent
-/// connection ends earlier, because pings detect it within 10 s.
+/// Timeout for the next data of a list, longer than the API server's timeout of 60 s (kube-apiserver, `--request-timeout`).
 const LIST_TIMEOUT: Duration = Duration::from_secs(65);
 
 pub(super) fn pods_of(client: &Client, node: &str) -> Selection<Pod> {
     Selection { api: Api::all(client.clone()), field_selector: Some(format!("spec.nodeName={node}")) }
 }
 
-/// Lists the node's pods, with retries until the window ends. A list is the slowest call of a storm, so its timeout is long.
+/// Lists the node's pods, with retries until the window ends.
 pub(super) async fn list(client: &Client, node: &str, window: Window) -> Result<Listed<Pod>, ApiError> {
     let pods = pods_of(client, node);
     let log = |error: &ApiError| {
@@ -35,7 +34,7 @@ pub(super) async fn list(client: &Client, node: &str, window: Window) -> Result<
     until(window.end, async || pods.list_within(LIST_TIMEOUT).await, log).await
 }
 
-/// Lists the pods of a claimed node. Returns an empty list if another instance's node has taken the name since the claim.
+/// Lists the pods of a claimed node. Returns an empty list if another instance's node has taken the node's name.
 pub(crate) async fn list_claimed(
     ClaimedNode { claim, client }: &ClaimedNode,
     claim_began: Instant,
@@ -43,7 +42,7 @@ pub(crate) async fn list_claimed(
 ) -> Result<Listed<Pod>, ApiError> {
     let mut listed = list(client, &claim.node, window).await?;
     let is_late = claim_began.elapsed() > NAME_IS_KEPT;
-    if is_late && matches!(Box::pin(look(client, claim, window.end)).await, NameOwner::Another) {
+    if is_late && matches!(Box::pin(check_name_owner(client, claim, window.end)).await, NameOwner::Another) {
         listed.items.clear();
     }
     Ok(listed)
@@ -54,7 +53,7 @@ pub(crate) async fn uids(client: &Client, node: &str) -> Result<BTreeSet<String>
     Ok(listed.items.into_iter().filter_map(|pod| pod.metadata.uid).collect())
 }
 
-/// Returns the longest grace period among the pods that have to leave.
+/// Returns the longest grace period of the node's pods that have to leave; zero if there are none.
 pub(crate) async fn longest_grace(client: &Client, node: &str) -> Result<Duration, ApiError> {
     let listed = pods_of(client, node).list_within(CALL_TIMEOUT).await?;
     Ok(listed

@@ -1,7 +1,7 @@
-//! Drain of one node: evict and watch until the node is empty or the time is up. Core's `drain` decides.
+//! Drains one node: evicts and watches the pods until the node is empty or the time is up. Core's `drain` makes the decisions.
 //!
-//! The modules from the lowest to the highest; none imports a later one: `look`, `list`, `evict`, `disruption_target`,
-//! `newcomers`, `kubelet`, `budget_watch`, `volumes`, `transition`, `side_task`, `dry_run`.
+//! Each module imports only modules before it in this order: `name_owner`, `list`, `evict`, `disruption_target`, `newcomers`,
+//! `kubelet`, `budget_watch`, `volumes`, `transition`, `side_task`, `dry_run`.
 
 mod budget_watch;
 mod disruption_target;
@@ -9,7 +9,7 @@ pub(crate) mod dry_run;
 pub(crate) mod evict;
 mod kubelet;
 mod list;
-mod look;
+mod name_owner;
 mod newcomers;
 pub(crate) mod side_task;
 mod transition;
@@ -48,11 +48,10 @@ pub(crate) use list::{list_claimed, longest_grace, uids};
 use newcomers::{NewPods, Newcomers};
 use side_task::SideTask;
 
-/// Maximum delay of the watch of pods. The watch begins after the answers to the first evictions, so that the API server handles
-/// evictions before it sends changes.
+/// Maximum wait for the answers to the first evictions before the pod watch begins.
 const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 
-/// Delay of a joined drain's evictions, because the claim's holder evicts first. Enough for a full node at a busy API server.
+/// Delay of the first evictions if another notice holds the claim, because that notice's drain evicts first.
 const HEAD_START: Duration = Duration::from_secs(3);
 
 pub(crate) struct Drain<'a> {
@@ -61,27 +60,27 @@ pub(crate) struct Drain<'a> {
     ending: DrainEnding,
     requests: FuturesUnordered<LocalBoxFuture<'a, (PodUid, Answer)>>,
     disruption_target: Rc<DisruptionTarget>,
-    /// Resource version of the list, from which the watch continues.
+    /// Resource version of the pod list, from which the pod watch continues.
     listed_at: String,
     watch_from: Instant,
     pods: Option<Watch<Pod>>,
-    /// Error of a broken watch of the pods.
+    /// Error of the pod watch. `None` while the watch works.
     watch_error: Option<String>,
     newcomers: Newcomers<'a>,
     budgets: BudgetWatch,
     kubelet: Option<KubeletWatch>,
 }
 
-/// Event that ends a wait of the drain.
+/// Reason why [`Drain::next`] returned.
 enum WaitEnd {
-    /// A change, already recorded in the drain.
+    /// An event was recorded, or the next step of the drain is due.
     Change,
     TimeUp,
     Stopped(StopReason),
 }
 
 impl<'a> Drain<'a> {
-    /// Creates the drain of `listed` and later pods. `claim_began` is the start of the claim, `history` has earlier invocations.
+    /// Creates the drain of the node's `listed` and later pods. `history` describes earlier invocations for the notice.
     pub(crate) fn new(
         node: &'a ClaimedNode,
         listed: &Listed<Pod>,
@@ -114,8 +113,8 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Drains until the node is empty, the window ends or `stop` ends. `hook` tightens the window. `side_task` runs concurrently
-    /// after the first evictions and publishes the drain's news.
+    /// Drains until the node is empty, the window ends or `stop` completes. `hook` completes with a tighter window. `side_task`
+    /// publishes news during the drain.
     pub(crate) async fn run(
         mut self,
         mut hook: impl FusedFuture<Output = Window> + Unpin,
@@ -129,7 +128,7 @@ impl<'a> Drain<'a> {
                 side_task.publish(news);
             }
             let end = self.progress.end().filter(|_| !self.newcomers.wait());
-            self.ending.observe(end, self.progress.last_from_backlog(), Instant::now());
+            self.ending.observe(end, self.progress.last_late_pod_at(), Instant::now());
             if let Some(end) = self.ending.reached(Instant::now()) {
                 return self.report(end);
             }
@@ -171,7 +170,7 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Waits for the next event. The order is fixed, so that simulations are reproducible; the end of the time comes last.
+    /// Waits for the next event and records it.
     async fn next(
         &mut self,
         hook: &mut (impl FusedFuture<Output = Window> + Unpin),
@@ -184,6 +183,7 @@ impl<'a> Drain<'a> {
         let due = due.fold(end, Instant::min);
         let is_side_task_due = self.pods.is_some() && (self.ending.end().is_none() || side_task.has_begun());
         tokio::select! {
+            // A fixed order makes simulations reproducible.
             biased;
             Some((uid, answer)) = self.requests.next() => self.progress.answered(&uid, answer, Instant::now()),
             event = next_event(&mut self.pods) => self.take(event),
@@ -198,14 +198,14 @@ impl<'a> Drain<'a> {
             (scope, change) = self.budgets.next() => self.progress.budgets_changed(&scope, change, Instant::now()),
             observed = next_observed(&mut self.kubelet) => self.progress.kubelet_observed(observed, Instant::now()),
             window = &mut *hook, if !hook.is_terminated() => self.progress.tighten(window),
-            () = side_task.go_on(), if is_side_task_due => {}
+            () = side_task.run_next(), if is_side_task_due => {}
             () = sleep_until(due) => return if due == end { WaitEnd::TimeUp } else { WaitEnd::Change },
             reason = stop => return WaitEnd::Stopped(reason),
         }
         WaitEnd::Change
     }
 
-    /// Records an event of the watch of pods.
+    /// Records an event of the pod watch.
     fn take(&mut self, event: WatchEvent<Pod>) {
         self.watch_error = None;
         match event {
@@ -230,14 +230,14 @@ impl<'a> Drain<'a> {
             blockage: self.progress.published_blockage(),
             pods: self.progress.into_pods(),
             end,
-            over_at: self.ending.since().unwrap_or(ended_at),
+            emptied_at: self.ending.since().unwrap_or(ended_at),
             ended_at,
             watch_error: self.watch_error,
         }
     }
 }
 
-/// Returns the next event; pending before the watch begins.
+/// Returns the next event of the pod watch; pending before the watch begins.
 async fn next_event(watch: &mut Option<Watch<Pod>>) -> WatchEvent<Pod> {
     match watch {
         Some(watch) => watch.next().await,
@@ -245,7 +245,7 @@ async fn next_event(watch: &mut Option<Watch<Pod>>) -> WatchEvent<Pod> {
     }
 }
 
-/// Returns the next state of the kubelet; pending before its watch begins.
+/// Returns the next state of the kubelet; pending before the watch of the node begins.
 async fn next_observed(watch: &mut Option<KubeletWatch>) -> Kubelet {
     match watch {
         Some(watch) => watch.next().await,

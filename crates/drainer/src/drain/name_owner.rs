@@ -1,4 +1,4 @@
-//! Check that the node with the claimed node's name is still the claimed one. Pods refer to their node by name only.
+//! Checks that a claimed node has not been replaced by another instance's node with the same name.
 
 use std::time::Duration;
 
@@ -11,19 +11,23 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::kube::{call, until};
 use crate::node::cordon_again;
 
-/// Pause after a refusal. An API server that has just started may refuse allowed requests.
+/// Pause after a refused read. An API server that has just started may refuse allowed requests.
 const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 
-/// Owner of the node's name.
+/// Node that has the claimed node's name.
 pub(super) enum NameOwner {
     /// Another instance's node.
     Another,
-    /// The claimed node, which is also assumed if no answer came in time.
+    /// The claimed node. Also assumed if the node could not be read.
     Claimed { cordoned_again: bool },
 }
 
-/// Reads the node and cordons it again if needed. Retries until `end`; the node's new pods wait meanwhile.
-pub(super) fn look(client: &Client, claim: &Claim, end: Instant) -> impl Future<Output = NameOwner> + use<> {
+/// Reads the node, with retries until `end`. If the claimed node was uncordoned, cordons the node again.
+pub(super) fn check_name_owner(
+    client: &Client,
+    claim: &Claim,
+    end: Instant,
+) -> impl Future<Output = NameOwner> + use<> {
     let (nodes, claim) = (Api::<Node>::all(client.clone()), claim.clone());
     async move {
         let Ok(Some(node)) = timeout_at(end, read(&nodes, &claim.node, end)).await else {
@@ -38,7 +42,7 @@ pub(super) fn look(client: &Client, claim: &Claim, end: Instant) -> impl Future<
     }
 }
 
-/// Reads the node. Retries until `end`, also after refusals, of which the first is logged.
+/// Reads the node; `None` if it does not exist. Retries failed and refused reads until `end`.
 async fn read(nodes: &Api<Node>, name: &str, end: Instant) -> Option<Node> {
     let mut is_logged = false;
     loop {
@@ -88,7 +92,7 @@ mod tests {
         let allowed = call(format!("GET {NODE_PATH}")).says(200, node());
         let context = TestContext::new(&[], [refused(), refused(), refused(), allowed], []);
         let began = Instant::now();
-        look(&client(&context).await, &claim("e-1"), began + Duration::from_mins(1)).await;
+        check_name_owner(&client(&context).await, &claim("e-1"), began + Duration::from_mins(1)).await;
         assert_eq!((began.elapsed().as_secs(), lines.load(Ordering::Relaxed)), (3 * 5, 1));
     }
 }

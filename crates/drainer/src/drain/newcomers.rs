@@ -1,6 +1,5 @@
-//! Pods that come to the node after the list. Pods refer to a node by its name, which another instance's node may have taken.
-//! New pods therefore wait for a check that the node is still the claimed one. If the instance goes, the check also cordons the
-//! node again after an uncordon.
+//! Holds back new pods of the node until a check shows that the node is still the claimed one. Without the check, the drain might
+//! evict the pods of another instance's node with the same name.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -11,42 +10,42 @@ use spillway_core::kube::pod::Pod;
 use spillway_core::node::claimant::Claim;
 use tokio::time::Instant;
 
-use super::look::{NameOwner, look};
+use super::name_owner::{NameOwner, check_name_owner};
 
-/// Waiting pods, and the check of their node.
+/// New pods that wait for a check of their node.
 pub(super) struct Newcomers<'a> {
     client: &'a Client,
     claim: &'a Claim,
     end: Instant,
     held: Vec<Pod>,
-    look: Option<Look>,
-    /// `true` after another instance's node has taken the name. Final, even if that node goes, too.
+    check: Option<NameOwnerCheck>,
+    /// `true` after a check has found another instance's node. Stays `true`.
     is_anothers: bool,
 }
 
-/// Running check of the node. The result is for the first `about` waiting pods; later pods need another check.
-struct Look {
-    about: usize,
-    looked: LocalBoxFuture<'static, NameOwner>,
+/// Running check of the node. The result applies to the first `checked_pods` waiting pods.
+struct NameOwnerCheck {
+    checked_pods: usize,
+    owner: LocalBoxFuture<'static, NameOwner>,
 }
 
 pub(super) struct NewPods {
     pub(super) pods: Vec<Pod>,
-    /// The node had been uncordoned, and has been cordoned again.
+    /// `true` if the check found the node uncordoned and cordoned the node again.
     pub(super) is_cordoned_again: bool,
 }
 
 impl<'a> Newcomers<'a> {
-    /// New state, without held pods. Checks of the node end at `end`.
+    /// Creates the state without waiting pods. `end` is the deadline of each check.
     pub(super) fn new(client: &'a Client, claim: &'a Claim, end: Instant) -> Self {
-        Self { client, claim, end, held: Vec::new(), look: None, is_anothers: false }
+        Self { client, claim, end, held: Vec::new(), check: None, is_anothers: false }
     }
 
     pub(super) fn wait(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Keeps back those pods of a change that are unknown and may have to leave. Returns the rest of the change.
+    /// Holds back each new pod that may have to leave. Returns the change without these pods, or `None` if nothing remains.
     pub(super) fn hold(&mut self, change: Change<Pod>, is_known: impl Fn(&PodUid) -> bool) -> Option<Change<Pod>> {
         let passes = |pod: &Pod| {
             plan(pod).is_none_or(|pod| is_known(&pod.uid) || matches!(pod.disposition, Disposition::Stays(_)))
@@ -77,24 +76,28 @@ impl<'a> Newcomers<'a> {
         }
     }
 
-    /// Returns the next pods of the claimed node; pending if none wait. Drops the pods of another node. Cancel safe.
+    /// Returns the waiting pods after a check of the node. Drops the pods of another instance's node. Pending if no pods wait.
+    /// Cancel safe.
     pub(super) async fn next(&mut self) -> NewPods {
         if self.held.is_empty() {
             return std::future::pending().await;
         }
-        let (client, claim, end, about) = (self.client, self.claim, self.end, self.held.len());
-        let look = self.look.get_or_insert_with(|| Look { about, looked: look(client, claim, end).boxed_local() });
-        let looked = (&mut look.looked).await;
-        let about = look.about;
-        self.look = None;
-        match looked {
+        let (client, claim, end, checked_pods) = (self.client, self.claim, self.end, self.held.len());
+        let check = self.check.get_or_insert_with(|| NameOwnerCheck {
+            checked_pods,
+            owner: check_name_owner(client, claim, end).boxed_local(),
+        });
+        let owner = (&mut check.owner).await;
+        let checked_pods = check.checked_pods;
+        self.check = None;
+        match owner {
             NameOwner::Another => {
                 self.is_anothers = true;
                 self.held.clear();
                 NewPods { pods: Vec::new(), is_cordoned_again: false }
             }
             NameOwner::Claimed { cordoned_again: false } => {
-                NewPods { pods: self.held.drain(..about).collect(), is_cordoned_again: false }
+                NewPods { pods: self.held.drain(..checked_pods).collect(), is_cordoned_again: false }
             }
             NameOwner::Claimed { cordoned_again: true } => {
                 NewPods { pods: std::mem::take(&mut self.held), is_cordoned_again: true }

@@ -1,4 +1,4 @@
-//! Publications during a drain. They start after the first evictions, when the drain begins to watch.
+//! Publishes messages about a running drain without delaying the evictions.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use futures_util::future::{Fuse, FusedFuture as _, LocalBoxFuture};
 use spillway_core::drain::blockage::BlockageNews;
 use tokio::time::{Instant, timeout_at};
 
-/// Maximum number of concurrent requests of a side task.
+/// Maximum number of concurrent requests to the API server in a side task.
 pub(crate) const REQUESTS_AT_ONCE: usize = 10;
 
-/// Timeout of a publication, short compared with the shortest notice.
+/// Timeout of one publication.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Publish<'a> = Box<dyn Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a>;
 
-/// Queue of publications during a drain. The drain neither waits for a publication nor fails because of one.
+/// Queue of messages to publish during a drain. A slow or failed publication does not stop the drain.
 pub(crate) struct SideTask<'a> {
     doing: Fuse<LocalBoxFuture<'a, ()>>,
-    /// Later publications, in order.
+    /// Publications after the current one, in order.
     next: VecDeque<LocalBoxFuture<'a, ()>>,
-    /// Publishes news of a blockage. `None` if another drain of the node publishes them.
+    /// Publishes news about blocked pods. `None` if another drain of the node publishes this news.
     publish: Option<Publish<'a>>,
-    /// Deadline of all publications.
+    /// Deadline of every publication.
     latest: Instant,
     stage: Stage,
 }
@@ -35,7 +35,7 @@ enum Stage {
 }
 
 impl<'a> SideTask<'a> {
-    /// Creates a side task with `what` as its first publication. All publications end at `latest`.
+    /// Creates a side task with `what` as the first publication and `latest` as the deadline of all.
     pub(crate) fn new(what: impl Future<Output = ()> + 'a, latest: Instant) -> Self {
         let doing = bounded(what, latest).fuse();
         Self { doing, next: VecDeque::new(), publish: None, latest, stage: Stage::Ahead }
@@ -51,8 +51,8 @@ impl<'a> SideTask<'a> {
         }
     }
 
-    /// Runs the current publication, or starts the next one. Ends after one publication.
-    pub(super) async fn go_on(&mut self) {
+    /// Completes the current publication, or the next one in the queue. Pending if no publication is left. Cancel safe.
+    pub(super) async fn run_next(&mut self) {
         self.stage = Stage::Begun;
         if self.doing.is_terminated()
             && let Some(next) = self.next.pop_front()
@@ -62,12 +62,12 @@ impl<'a> SideTask<'a> {
         (&mut self.doing).await;
     }
 
-    /// Returns `true` after the first [`Self::go_on`].
+    /// Returns `true` after the first call of [`Self::run_next`].
     pub(crate) fn has_begun(&self) -> bool {
         self.stage == Stage::Begun
     }
 
-    /// Finishes the current publication after the drain. Drops the other publications, because the receipt has their contents.
+    /// Completes the current publication. Drops the queued ones, because the receipt has the same content.
     pub(crate) async fn finish(self) {
         if self.has_begun() && !self.doing.is_terminated() {
             self.doing.await;
@@ -75,7 +75,7 @@ impl<'a> SideTask<'a> {
     }
 }
 
-/// Limits a publication to [`PATIENCE`] from its start, and to `latest`.
+/// Cancels `what` after [`PATIENCE`] or at `latest`, whichever comes first.
 fn bounded<'a>(what: impl Future<Output = ()> + 'a, latest: Instant) -> LocalBoxFuture<'a, ()> {
     async move {
         if timeout_at(latest.min(Instant::now() + PATIENCE), what).await.is_err() {
@@ -109,7 +109,7 @@ mod tests {
         // The drain interrupts the side task.
         for _ in 0..3 {
             tokio::select! {
-                () = side_task.go_on() => {}
+                () = side_task.run_next() => {}
                 () = sleep(Duration::from_millis(400)) => {}
             }
         }
@@ -135,15 +135,15 @@ mod tests {
         side_task.publish(BlockageNews::Over(Vec::new()));
         side_task.publish(BlockageNews::Over(Vec::new()));
         for _ in 0..2 {
-            side_task.go_on().await;
+            side_task.run_next().await;
         }
-        assert!(side_task.go_on().now_or_never().is_none(), "it has begun");
+        assert!(side_task.run_next().now_or_never().is_none(), "it has begun");
         side_task.finish().await;
         assert_eq!(*done.borrow(), ["begun", "Begun([])", "Over([])"]);
         let mut silent = SideTask::new(async {}, Instant::now() + LATER);
         silent.publish(BlockageNews::Over(Vec::new()));
-        silent.go_on().await;
-        assert!(silent.go_on().now_or_never().is_none(), "it does not publish news");
+        silent.run_next().await;
+        assert!(silent.run_next().now_or_never().is_none(), "it does not publish news");
     }
 
     #[tokio::test(start_paused = true)]
@@ -151,7 +151,7 @@ mod tests {
         for (latest, given_up_after) in [(900, 5), (1, 1)] {
             let began = Instant::now();
             let mut side_task = SideTask::new(pending(), began + Duration::from_secs(latest));
-            side_task.go_on().await;
+            side_task.run_next().await;
             assert_eq!(began.elapsed().as_secs(), given_up_after);
         }
     }

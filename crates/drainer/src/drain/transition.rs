@@ -1,4 +1,4 @@
-//! Log lines about pods: one for each transition.
+//! Logs what happens to each pod during a drain.
 
 use spillway_core::drain::pod::blocker::Blocker;
 use spillway_core::drain::pod::transition::Transition;

@@ -1,7 +1,7 @@
-//! Wait for the volumes of an empty node to be detached.
+//! Waits until the volumes of an empty node are detached.
 //!
-//! If the instance goes first, its volumes are not detached in order. Kubernetes waits six minutes before it attaches the volume
-//! to another node by force (kube-controller-manager, `maxWaitForUnmountDuration`). A new pod with the volume waits as long.
+//! If the instance terminates first, Kubernetes waits six minutes before it attaches the volumes to another node
+//! (kube-controller-manager, `maxWaitForUnmountDuration`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,20 +19,20 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::kube::{ApiError, call, if_found, until};
 
-/// Maximum number of concurrent reads of attachments.
+/// Maximum number of objects that are read concurrently.
 const READ_AT_ONCE: usize = 10;
-/// Names of attachments, each with the name of the attached volume.
+/// `VolumeAttachment` names, each with the name of the attached `PersistentVolume`.
 type Attached = BTreeMap<String, String>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Detached {
     pub(crate) waited: Duration,
-    /// Number of volumes still attached; `None` if the API server did not answer.
+    /// Number of volumes that are still attached. `None` if the API server did not answer.
     pub(crate) left: Option<usize>,
 }
 
-/// Waits until the node's volumes are detached, or until `end` or `stop`. `None` if no volume was attached, if the right is
-/// missing, or after `stop`.
+/// Waits until the node's volumes are detached, at most until `end`. `None` if no volume was attached, reading was refused, or
+/// `stop` completed first.
 pub(crate) async fn until_detached(
     client: &Client,
     node: &str,
@@ -81,7 +81,8 @@ pub(crate) async fn until_detached(
     }
 }
 
-/// Waits until no awaited volume is attached, or until `end`. Returns the attached volumes. `None` if there were none at first.
+/// Waits until the awaited volumes are detached, at most until `end`. Returns the volumes that are still attached, or `None` if
+/// none was attached at the start.
 async fn until_none(
     client: &Client,
     node: &str,
@@ -103,7 +104,7 @@ fn failed(error: &ApiError) {
     tracing::warn!(error = chain(error), "cannot look at VolumeAttachments; trying again");
 }
 
-/// Reads those attachments of the node that the drain waits for.
+/// Reads the node's attachments of volumes that allow one node at a time and are not `in_use`.
 async fn awaited(client: &Client, node: &str, in_use: &BTreeSet<ClaimName>) -> Result<Attached, ApiError> {
     let read = if_found(call(Api::<Node>::all(client.clone()).get(node)).await, "nodes")?;
     let status = read.and_then(|node| node.status);
@@ -119,7 +120,7 @@ async fn awaited(client: &Client, node: &str, in_use: &BTreeSet<ClaimName>) -> R
     Ok(awaited.into_iter().flatten().collect())
 }
 
-/// Reads the attachments that still exist.
+/// Reads the attachments with these `names`. Leaves out attachments that no longer exist.
 async fn still_attached(client: &Client, names: impl Iterator<Item = String>) -> Result<Attached, ApiError> {
     let api = Api::<VolumeAttachment>::all(client.clone());
     let read = stream::iter(names.collect::<Vec<_>>()).map(async |name| {
@@ -131,8 +132,8 @@ async fn still_attached(client: &Client, names: impl Iterator<Item = String>) ->
     Ok(there.into_iter().flatten().collect())
 }
 
-/// Name of a volume's attachment to the node, from the volume's unique name in the node's status. `None` without a CSI driver
-/// (`getAttachmentName` in Kubernetes' `pkg/volume/csi/csi_attacher.go`).
+/// Computes the name of a `VolumeAttachment` as Kubernetes does (`pkg/volume/csi/csi_attacher.go`, `getAttachmentName`).
+/// `unique_name` is the volume's name in the node's status. `None` if the volume has no CSI driver.
 fn attachment_name(unique_name: &str, node: &str) -> Option<String> {
     let (driver, handle) = unique_name.strip_prefix("kubernetes.io/csi/")?.split_once('^')?;
     let hash = digest(&SHA256, format!("{handle}{driver}{node}").as_bytes());

@@ -1,4 +1,4 @@
-//! Bad input: its error type or result, only the listed calls, and a drain by the next notice.
+//! Tests that bad input has the expected result without unexpected calls, and that the next notice still drains.
 
 use std::iter;
 
@@ -11,7 +11,7 @@ use crate::test_support::aws::{described, instances, invoked, not_scheduled, put
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
 
-/// Input, its calls and its result: an error type or an ending, and a part of the sentence.
+/// Test case: an event, the expected calls, and the expected ending or error type.
 struct Row {
     name: &'static str,
     settings: &'static [(&'static str, &'static str)],
@@ -22,12 +22,12 @@ struct Row {
     sentence: &'static str,
 }
 
-/// Event that costs no call.
+/// Test case without any expected call.
 fn no_call(name: &'static str, event: Value, becomes: Result<Ending, &'static str>, sentence: &'static str) -> Row {
     Row { name, settings: &[], event, api: Vec::new(), aws: Vec::new(), becomes, sentence }
 }
 
-/// Spot notice that drains the node, with these pods and further calls to the API server.
+/// Test case of a spot notice that drains a node with `pods`. `then`: API calls after the list of pods.
 fn drained(name: &'static str, pods: &[Value], then: Vec<Expected>) -> Row {
     let api = [claim().says(200, node()), call("GET /api/v1/pods").says(200, list("Pod", pods))];
     let api = api.into_iter().chain(then).collect();
@@ -42,14 +42,14 @@ fn pods_watch(changes: &[Value]) -> Expected {
     call("GET /api/v1/pods").with("watch=true").streams(changes)
 }
 
-/// Spot notice with another value.
+/// Spot notice with `value` at the JSON pointer.
 fn with(pointer: &str, value: Value) -> Value {
     let mut spot = spot();
     *spot.pointer_mut(pointer).unwrap() = value;
     spot
 }
 
-/// Scheduled maintenance of these instances.
+/// Notice of scheduled maintenance that names the instances.
 fn maintenance(instances: impl Iterator<Item = String>) -> Value {
     let mut maintenance = event("health-scheduled-maintenance", "unused");
     let entities: Vec<_> = instances.map(|id| json!({"entityValue": id, "status": "PENDING"})).collect();

@@ -1,11 +1,11 @@
-//! Log span of one notice. Its fields select all lines of a drain.
+//! Log span of a notice. Each log line of the drain has the span's fields.
 
 use spillway_core::cluster::ClusterName;
 use spillway_notice::Notice;
 use tracing::Span;
 use tracing::field::Empty;
 
-/// Opens the span of an invocation. Its level is ERROR, so that no log level drops it.
+/// Opens the span of an invocation, at level ERROR so that every log level includes the span.
 pub(crate) fn open(request_id: &str, event_id: Option<&str>) -> Span {
     tracing::error_span!(
         "notice",

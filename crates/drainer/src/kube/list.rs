@@ -1,6 +1,6 @@
-//! Lists, parsed as a stream: only the current object is in memory.
+//! Parses lists as a stream, with only one object in memory at a time.
 //!
-//! etcd accepts objects of 1.5 MB, so the list of a full node may be larger than the function's memory.
+//! An object may have 1.5 MB, so a whole list may not fit in the function's memory.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::{ApiError, CALL_TIMEOUT, call_within};
 
-/// Requests a list and passes each object to `see`. Returns the list's metadata. Fails after [`CALL_TIMEOUT`] without data.
+/// Requests a list and passes each object to `see`. Returns the list's metadata. Fails if no data comes for [`CALL_TIMEOUT`].
 pub async fn each<K: DeserializeOwned>(
     client: &Client,
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
@@ -24,7 +24,7 @@ pub async fn each<K: DeserializeOwned>(
     each_within(CALL_TIMEOUT, client, request, see).await
 }
 
-/// Works as [`each`], with another timeout.
+/// Works as [`each`], with the timeout `patience`.
 pub(super) async fn each_within<K: DeserializeOwned>(
     patience: Duration,
     client: &Client,
@@ -55,20 +55,20 @@ struct ListHead {
     metadata: ListMeta,
 }
 
-/// Splits a list into its items and the envelope around them, chunk by chunk. `items` is the only array at the top of a list.
+/// Splits the JSON of a list into its items and the rest, chunk by chunk. Assumes that `items` is the only top-level array.
 #[derive(Debug, Default)]
 struct Splitter {
-    /// Number of open objects and arrays.
+    /// Number of open JSON objects and arrays.
     depth: usize,
     in_items: bool,
     in_string: bool,
     after_backslash: bool,
     envelope: Vec<u8>,
-    /// Part of the current item.
+    /// Bytes of the current item so far.
     item: Vec<u8>,
 }
 
-/// Nesting depth between two items: inside the list object and its array `items`.
+/// Nesting depth between two items, inside the list object and its array `items`.
 const BETWEEN: usize = 2;
 
 impl Splitter {

@@ -1,4 +1,4 @@
-//! Calls to the API server, each with a timeout, and their failures, classified by what the caller can do.
+//! Calls the API server with timeouts and retries, and classifies failures.
 
 pub mod list;
 pub(crate) mod watch;
@@ -12,20 +12,20 @@ use spillway_eks::ConnectionFailure;
 use spillway_retry::{self as retry, Transient};
 use tokio::time::{Instant, timeout};
 
-/// Timeout of a call. Evictions and deletions have a timeout of their own in `drain/evict.rs`.
+/// Timeout of a call to the API server, except evictions and deletions (`drain/evict.rs`).
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     #[error("the API server answered {}", describe(.0))]
     Refused(Box<Status>),
-    /// The object changed in every attempt, so that a test of the patch or the resource version failed.
+    /// The patch failed, because the object had changed since the read.
     #[error("the object changed during each attempt: the API server answered {}", describe(.0))]
     Contended(Box<Status>),
-    /// The connection failed: the known endpoint may be out of date.
+    /// The connection failed, for example because the cached endpoint is out of date.
     #[error("cannot connect to the API server")]
     NoConnection(#[source] Box<kube::Error>),
-    /// Another server answered, or the certificate authority has changed.
+    /// The certificate is invalid: another server answered, or the certificate authority has changed.
     #[error("the API server's certificate is not of the authority that EKS names")]
     Certificate(#[source] Box<kube::Error>),
     /// The connection broke, or the answer was unreadable.
@@ -45,7 +45,7 @@ impl ApiError {
         }
     }
 
-    /// Returns `true` if the API server refused a request for this resource. `resource`: its plural name, such as `pods`.
+    /// Returns `true` if the API server refused a request for `resource`, a plural name such as `pods`.
     pub(crate) fn is_of_resource(&self, resource: &str) -> bool {
         matches!(self, Self::Refused(status) if status.details.as_ref().is_some_and(|details| details.kind == resource))
     }
@@ -54,7 +54,7 @@ impl ApiError {
         matches!(self, Self::Refused(status) if is_of_admission(status))
     }
 
-    /// Returns `true` if a required admission webhook is down.
+    /// Returns `true` if the API server could not reach a required admission webhook.
     pub(crate) fn is_of_unreachable_webhook(&self) -> bool {
         matches!(self, Self::Refused(status) if is_of_unreachable_webhook(status))
     }
@@ -99,7 +99,7 @@ async fn call_within<T>(patience: Duration, request: impl Future<Output = kube::
     }
 }
 
-/// Repeats calls after transient failures, until `end`; `retrying` logs each failure.
+/// Repeats `calls` after transient failures, until `end`. `retrying` is called with each failure that is retried.
 pub async fn until<T>(
     end: Instant,
     calls: impl AsyncFnMut() -> Result<T, ApiError>,
@@ -108,7 +108,7 @@ pub async fn until<T>(
     retry::until(end, calls, retrying).await.map_err(|stopped| stopped.error_or(ApiError::TimeUp))
 }
 
-/// Returns the answer, or `None` for a missing object of that kind. Any other 404 is an error, for example of a proxy.
+/// Converts a 404 about an object of this `kind` to `None`. Any other 404, for example of a proxy, remains an error.
 pub(crate) fn if_found<T>(answer: Result<T, ApiError>, kind: &str) -> Result<Option<T>, ApiError> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -117,7 +117,7 @@ pub(crate) fn if_found<T>(answer: Result<T, ApiError>, kind: &str) -> Result<Opt
     }
 }
 
-/// Error that may mean a concurrent change of the object.
+/// Error type that can report a concurrent change of the object.
 pub(crate) trait Contention {
     fn is_contention(&self) -> bool;
 }
@@ -128,7 +128,7 @@ impl Contention for ApiError {
     }
 }
 
-/// Repeats a read and write after concurrent changes, up to `attempts` times.
+/// Repeats `attempt` while it fails because of concurrent changes, at most `attempts` times.
 pub(crate) async fn until_settled<T, E: Contention>(
     attempts: u32,
     mut attempt: impl AsyncFnMut() -> Result<T, E>,

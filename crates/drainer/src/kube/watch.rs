@@ -1,4 +1,4 @@
-//! Watches: objects of one kind are listed once, then watched without a gap across reconnections.
+//! Lists objects of one kind once, then watches them. Resumes broken watches without missing a change.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -22,31 +22,30 @@ use tokio::time::{Instant, timeout};
 
 use crate::kube::{ApiError, CALL_TIMEOUT, list};
 
-/// Duration after which the API server ends a watch. kube refuses 295 s and more.
+/// Requested duration of a watch. kube refuses 295 s and more.
 const WATCH_SECONDS: u32 = 240;
-/// Minimum duration of a healthy watch. A shorter watch is renewed after a growing pause, because a busy API server ends
-/// watches that fall behind a burst of changes.
+/// Minimum duration of a healthy watch. After a shorter watch, the pause before the next watch grows.
 const HEALTHY: Duration = Duration::from_secs(5);
-/// Minimum pause after a watch that ended too soon. The API server ends a watch that still reads its initial events while more
-/// than ten changes wait (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`). A full node's pods cause this for half a
-/// second when all leave at once. After a pause of 100 ms, 2 of 11 drains lost the watch again.
+/// Minimum pause after a watch that the API server ended in less than [`HEALTHY`]. The API server ends a new watch during a burst
+/// of changes, for example while all pods of a full node leave (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`). With a
+/// pause of 100 ms, 2 of 11 drains lost the watch again.
 const AFTER_A_BURST: Duration = Duration::from_millis(300);
-/// Timeout for the start of a watch. The API server waits up to 3 s for its cache (apiserver, `watch_cache.go`). The timeout is
-/// shorter than [`HEALTHY`], so that a watch that never started does not count as healthy.
+/// Timeout for the start of a watch, longer than the API server's wait of 3 s for its cache (apiserver, `watch_cache.go`). A
+/// watch that never started must not count as healthy, so [`HEALTHY`] is longer.
 const BEGINS_WITHIN: Duration = Duration::from_secs(4);
 const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
-/// Capacity of the queue of changes: more than a node has pods. While the queue is full, the watch waits.
+/// Capacity of the event queue, larger than the number of pods on a node. While the queue is full, the watch waits.
 const CHANGES_QUEUED: usize = 256;
 const TOO_MANY_REQUESTS: u16 = 429;
-/// Maximum number of attempts to resume a watch that the busy API server refuses or starts too late. Then the objects are listed
-/// again. Lists are expensive in a storm: the API server may read all pods of the cluster for each.
+/// Maximum number of attempts to resume a watch at a busy API server. Then the objects are listed again, which costs the API
+/// server more.
 const MAX_RESUMES_WHILE_BUSY: u32 = 5;
 
 #[derive(Debug)]
 pub(crate) enum WatchEvent<K> {
     Changed(Change<K>),
     Begun,
-    /// The watch broke; it is being resumed.
+    /// The watch broke and is being restarted.
     Interrupted(ApiError),
 }
 
@@ -57,18 +56,18 @@ pub(crate) struct Selection<K> {
     pub(crate) field_selector: Option<String>,
 }
 
-/// Listed objects, and the version from which a watch continues.
+/// Listed objects, and the resource version from which a watch continues.
 #[derive(Debug)]
 pub(crate) struct Listed<K> {
     pub(crate) items: Vec<K>,
     pub(crate) resource_version: String,
 }
 
-/// Maximum size of an object's labels or selector. Larger ones are dropped, because an object may have 1.5 MB.
+/// Maximum size of an object's labels or selector in bytes. Larger labels or selectors are dropped to save memory.
 const LONGEST_LABELS: usize = 4 << 10;
 
 pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static {
-    /// Drops oversized and unused fields.
+    /// Drops oversized or unused fields to save memory.
     fn slim(self) -> Self {
         self
     }
@@ -98,12 +97,12 @@ impl Watched for DisruptionBudget {
 }
 
 impl<K: Watched> Selection<K> {
-    /// Lists the objects without a resource version, so that the answer is consistent.
+    /// Lists the objects with a consistent read.
     pub(crate) async fn list(&self) -> Result<Listed<K>, ApiError> {
         self.list_within(CALL_TIMEOUT).await
     }
 
-    /// Works as [`Self::list`], with another timeout between two chunks.
+    /// Works as [`Self::list`], with `patience` as the timeout for the next data.
     pub(crate) async fn list_within(&self, patience: Duration) -> Result<Listed<K>, ApiError> {
         let params = ListParams { field_selector: self.field_selector.clone(), ..ListParams::default() };
         let request = Request::new(self.api.resource_url()).list(&params);
@@ -113,7 +112,7 @@ impl<K: Watched> Selection<K> {
         Ok(Listed { items, resource_version: list.resource_version.unwrap_or_default() })
     }
 
-    /// Watches from a resource version. Without a version, lists the objects first.
+    /// Watches the objects from `resource_version`. If `None`, lists the objects first.
     pub(crate) fn watch(self, resource_version: Option<String>) -> Watch<K> {
         let (sender, events) = mpsc::channel(CHANGES_QUEUED);
         let watcher = Watcher { selection: self, resource_version, sender };
@@ -139,15 +138,15 @@ impl<K> Watch<K> {
 
 struct Watcher<K> {
     selection: Selection<K>,
-    /// Version to continue from; `None` requires a list.
+    /// Resource version from which the watch continues. `None` if the objects have to be listed first.
     resource_version: Option<String>,
     sender: mpsc::Sender<WatchEvent<K>>,
 }
 
 enum WatchEnd {
-    /// The watch reached [`WATCH_SECONDS`].
+    /// The API server ended the watch, usually after [`WATCH_SECONDS`].
     Renew,
-    /// The version is too old (410).
+    /// The resource version is too old (410).
     Expired,
     Failed(ApiError),
 }
@@ -239,13 +238,13 @@ impl<K: Watched> Watcher<K> {
         Ok(resource_version)
     }
 
-    /// Sends an event. A missing receiver is ignored, because the watch and this task are then being dropped.
+    /// Sends an event. A closed channel is ignored, because the [`Watch`] is being dropped.
     async fn send(&self, event: WatchEvent<K>) {
         let _ = self.sender.send(event).await;
     }
 }
 
-/// Pause before a watch is renewed.
+/// Pause between the end of a watch and the next watch.
 fn pause_after(end: &WatchEnd, lasted: Duration, backoff: &mut Backoff) -> Duration {
     if lasted >= HEALTHY {
         *backoff = Backoff::new();

@@ -1,5 +1,4 @@
-//! Continuation in a later invocation: the function invokes itself, or EventBridge Scheduler invokes it at a time
-//! (`Context::send`). Core's `continuation/limits.rs` decides the limits.
+//! Later invocations of the function: at once by the function itself, or at a set time by EventBridge Scheduler.
 
 mod schedules;
 
@@ -11,18 +10,17 @@ use tokio::time::{Instant, sleep_until};
 
 pub(crate) use schedules::{Deleted, FunctionName, ScheduleName, Scheduler};
 
-/// Maximum time that an invocation sleeps instead of using a schedule. Scheduler is precise to one minute.
+/// Maximum time that an invocation sleeps instead of creating a schedule, because a schedule may fire a minute late.
 const SLEEPS_FOR: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]
 pub(crate) enum Later {
     Now,
-    /// At a time, by the schedule with this name.
+    /// At the time, by the schedule with this name.
     At(Timestamp, ScheduleName),
 }
 
-/// Sleeps until the time and returns `true`, if the time lies within [`SLEEPS_FOR`] and within the invocation. Returns `false` at
-/// once for a later time.
+/// Sleeps until `at` and returns `true`. If the sleep would exceed [`SLEEPS_FOR`] or the invocation, returns `false` at once.
 pub(crate) async fn sleep_if_short(at: Timestamp, invocation: &Invocation) -> bool {
     let wakes = invocation.clock.instant(at);
     let is_short = wakes <= invocation.drains_until().min(Instant::now() + SLEEPS_FOR);

@@ -1,7 +1,6 @@
-//! Schedules of EventBridge Scheduler. Each invokes the function once and is deleted.
+//! Creates and deletes one-time schedules of EventBridge Scheduler that invoke the function.
 //!
-//! A schedule's name is derived from its purpose: an updated notice moves the schedule, and a repeated notice creates no second
-//! one. All schedules are in the stack's group.
+//! The name of a schedule contains the instance and the maintenance, so an updated notice moves the existing schedule.
 
 use std::iter;
 
@@ -26,11 +25,11 @@ const DELETE: &str = "scheduler:DeleteSchedule";
 const LIST: &str = "scheduler:ListSchedules";
 const GET: &str = "scheduler:GetSchedule";
 
-/// Scheduler's maximum length of a name.
+/// Maximum length of a schedule name in EventBridge Scheduler.
 const LONGEST_NAME: usize = 64;
-/// Minimum time from now to a schedule, because Scheduler refuses a time that has passed when the call arrives.
+/// Minimum time from now to a schedule, because EventBridge Scheduler refuses past times.
 const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
-/// Maximum time of retries, as in the template's rules. After that the payload goes to the failure queue.
+/// Retry period of EventBridge Scheduler in seconds. Afterwards, the payload goes to the failure queue.
 const LONGEST_RETRY_S: i32 = 3600;
 const MOST_RETRIES: i32 = 185;
 
@@ -38,33 +37,31 @@ const MOST_RETRIES: i32 = 185;
 pub(crate) struct ScheduleName(String);
 
 impl ScheduleName {
-    /// Name of the schedule of a postponed drain: one for each instance and maintenance.
+    /// Name of the schedule for a postponed drain, unique for each instance and maintenance.
     pub(crate) fn of(notice: &Notice) -> Self {
         Self::new(&notice.instance, &purpose(notice))
     }
 
-    /// Name of the schedule of a drain that is postponed again. Scheduler may not yet have deleted the schedule that has just
-    /// fired.
+    /// Second schedule name for a drain that is postponed again, because the fired schedule with the first name may still exist.
     pub(crate) fn second(notice: &Notice) -> Self {
         Self::new(&notice.instance, &format!("{}.again", purpose(notice)))
     }
 
-    /// Names of schedules that a lookup may have made for the maintenance before its notice came.
+    /// Names of the schedules that a maintenance lookup may have created before the notice came.
     fn of_found(notice: &Notice) -> Vec<Self> {
         let maintenance = notice.maintenance.as_ref().filter(|maintenance| !maintenance.is_found());
         let ids = maintenance.map(Maintenance::found_ids).unwrap_or_default();
         ids.iter().map(|id| Self::new(&notice.instance, id)).collect()
     }
 
-    /// Name of the schedule of an undo check: one for each instance, maintenance and number. The number differs from that of
-    /// the schedule that has just fired, which EventBridge Scheduler may not have deleted yet.
+    /// Name of the schedule for an undo check, unique for each instance, maintenance and check number.
     pub(crate) fn of_check(notice: &Notice, number: u32) -> Self {
         let end = if notice.kind == Kind::MaintenanceOver { "over." } else { "" };
         Self::new(&notice.instance, &format!("{}.{end}{number}", purpose(notice)))
     }
 
-    /// Name of a schedule. Characters that Scheduler refuses become `-`. A long `purpose` is cut at its beginning, because the id
-    /// of an AWS Health event ends with the event's unique number.
+    /// Replaces illegal characters with `-`. Cuts a long `purpose` at its beginning, because the id of an AWS Health event ends
+    /// with a unique number.
     fn new(instance: &InstanceId, purpose: &str) -> Self {
         let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
         let purpose: Vec<char> = purpose.chars().map(legal).collect();
@@ -102,7 +99,7 @@ struct Place {
 }
 
 impl Scheduler {
-    /// Client that creates schedules in the schedule group named by the settings. Each schedule invokes `function` in this Region.
+    /// Creates a client for schedules that invoke `function`. If `schedules` is `None`, the client cannot create schedules.
     pub(crate) fn new(client: Client, schedules: Option<&Schedules>, function: FunctionName<'_>) -> Self {
         let place = schedules.map(|Schedules { group, role_arn, failures_arn }| Place {
             group: group.clone(),
@@ -117,8 +114,8 @@ impl Scheduler {
         &self.client
     }
 
-    /// Schedules an invocation with a payload, at once if the time has passed. Moves an existing schedule with this name, or
-    /// replaces it if it has just fired. Retries until `end`.
+    /// Creates the schedule, or updates the existing schedule with this name. If `at` has passed, schedules for now. Retries
+    /// until `end`.
     pub(crate) async fn put(
         &self,
         name: &ScheduleName,
@@ -137,14 +134,14 @@ impl Scheduler {
         Ok(aws::until(CREATE, end, put).await?)
     }
 
-    /// Deletes all schedules for a notice, also those from a maintenance lookup. Retries until `end`.
-    pub(crate) async fn delete_all_of(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
+    /// Deletes the drain schedules of a notice, including schedules from a maintenance lookup. Retries until `end`.
+    pub(crate) async fn delete_drain_schedules(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let own = self.delete(&ScheduleName::of(notice), end).await?;
         let others = self.delete_others(notice, end).await?;
         Ok(if own == Deleted::Yes { own } else { others })
     }
 
-    /// Deletes the schedules for a notice except [`ScheduleName::of`]. Retries until `end`.
+    /// Deletes the drain schedules of a notice except [`ScheduleName::of`]. Retries until `end`.
     pub(crate) async fn delete_others(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let mut deleted = Deleted::No;
         for name in iter::once(ScheduleName::second(notice)).chain(ScheduleName::of_found(notice)) {
@@ -155,7 +152,7 @@ impl Scheduler {
         Ok(deleted)
     }
 
-    /// Times of an instance's schedules, without undo checks. Retries until `end`.
+    /// Returns the times of an instance's drain schedules. Retries until `end`.
     pub(crate) async fn times_of(&self, instance: &InstanceId, end: Instant) -> Result<Vec<Timestamp>, Failure> {
         let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
         let names = aws::until(LIST, end, async || {
@@ -179,7 +176,7 @@ impl Scheduler {
         Ok(times)
     }
 
-    /// Deletes a schedule, if it exists. Retries until `end`.
+    /// Deletes the schedule if it exists. Retries until `end`.
     async fn delete(&self, name: &ScheduleName, end: Instant) -> Result<Deleted, Failure> {
         // Without a group no schedule was ever made.
         let Some(place) = &self.place else { return Ok(Deleted::No) };
@@ -216,13 +213,13 @@ pub(crate) enum Deleted {
     No,
 }
 
-/// Existence of the schedule before the call.
+/// Existence of a schedule with the same name before `CreateSchedule`.
 enum Exists {
     Yes,
     No,
 }
 
-/// Returns the answer, or `None` if the schedule does not exist.
+/// Returns `None` if the schedule does not exist.
 fn if_found<T>(answer: Result<T, CallError>) -> Result<Option<T>, CallError> {
     match answer {
         Err(error) if error.has_code("ResourceNotFoundException") => Ok(None),
@@ -246,12 +243,12 @@ fn at_once() -> FlexibleTimeWindow {
     FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build().expect("it has a mode")
 }
 
-/// Expression of the time, or of the earliest time that Scheduler accepts.
+/// Schedule expression for `at`, or for the earliest time that EventBridge Scheduler accepts.
 fn ahead(at: Timestamp, now: Timestamp) -> String {
     expression(at.max(now.saturating_add(LEAST_AHEAD).unwrap_or(Timestamp::MAX)))
 }
 
-/// Expression of a time, rounded up to seconds, in UTC.
+/// Schedule expression for a time in UTC, rounded up to seconds.
 fn expression(at: Timestamp) -> String {
     let up = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
     at.round(up).unwrap_or(at).strftime("at(%Y-%m-%dT%H:%M:%S)").to_string()
@@ -262,7 +259,7 @@ fn time_of(expression: &str) -> Option<Timestamp> {
     Some(at.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// ARN of the function, with the account and the partition of the role.
+/// ARN of the function, in the partition and account of the role.
 fn function_arn(role_arn: &str, region: &str, name: &str) -> String {
     let part = |at| role_arn.split(':').nth(at).unwrap_or_default();
     format!("arn:{}:lambda:{region}:{}:function:{name}", part(1), part(4))

@@ -1,6 +1,7 @@
-//! Claim: one JSON patch that tests the provider id, tests that the node is neither cordoned nor claimed nor opted out, then
-//! cordons and annotates it. The patch cannot hit the wrong node, and one of two concurrent notices wins. If the node's name is
-//! the private DNS name, no other request is needed.
+//! Claims a node with one JSON patch, which tests the node, then cordons and annotates it.
+//!
+//! The tests fail for another instance's node, and for a node that another notice has claimed. Usually the first patch is the
+//! only request, because the node's name is the private DNS name.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use super::find::{by_name, by_provider_id, find, guesses};
 use super::{NodeError, patch};
 use crate::kube::{ApiError, until_settled};
 
-/// Maximum number of attempts at a claim, because the node may change between reading and patching.
+/// Maximum number of attempts at a claim. An attempt fails if the node changes between the read and the patch.
 const CLAIM_ATTEMPTS: u32 = 3;
 
 pub(crate) async fn claim(nodes: &Api<Node>, instance: &Instance, claimant: &Claimant<'_>) -> Result<Claim, NodeError> {
@@ -48,7 +49,7 @@ async fn claim_by_name(
     .await
 }
 
-/// Claims the node if it is unchanged since `observed`.
+/// Claims the node if the node is still in the `observed` state.
 async fn claim_as_observed(
     nodes: &Api<Node>,
     name: &str,
@@ -96,12 +97,12 @@ fn provider_id(node: &Node) -> &str {
     node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default()
 }
 
-/// Returns the event id of the claim that holds an already claimed node.
+/// Returns the event id of the notice that holds the claim.
 fn holder<'a>(how: &'a ClaimResult, claimant: &'a Claimant<'_>) -> &'a str {
     if let ClaimResult::Joined { event, .. } = how { event } else { &claimant.annotation.event }
 }
 
-/// Reads the instance's node after its claim was denied with `answer`. Applies the tests of a claim to the node.
+/// Reads the instance's node and tests whether the node could be claimed. `answer` says why the claim's patch failed before.
 pub(crate) async fn observe_without_claiming(
     nodes: &Api<Node>,
     instance: &Instance,
@@ -126,12 +127,12 @@ pub(crate) async fn observe_without_claiming(
 #[derive(Debug)]
 pub enum Rehearsed {
     Passes,
-    /// An admission webhook or policy would refuse the claim, or is down.
+    /// An admission webhook or policy refuses the claim, or a required webhook is down.
     Denied(ApiError),
     NotFree,
 }
 
-/// Sends the claim of a free node as a dry run.
+/// Tests with a dry run whether the node can be claimed.
 pub async fn rehearse(nodes: &Api<Node>, node: &Node, claimant: &Claimant<'_>) -> Result<Rehearsed, ApiError> {
     let name = node.name_any();
     let ClaimState::Free(free) = claim_state(ObservedNode::of(node), &name, claimant) else {

@@ -1,4 +1,4 @@
-//! Repeated cordon of a claimed node that was uncordoned during its drain. Core's `node/cordon_again.rs` decides.
+//! Cordons a claimed node again after somebody uncordoned it during the drain. Core's `node/cordon_again.rs` makes the patch.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
@@ -8,7 +8,7 @@ use spillway_startup::logs::chain;
 
 use super::patch;
 
-/// Cordons the node again after an uncordon. Returns `true` if the node was uncordoned and is cordoned again.
+/// Cordons the node again if it was uncordoned. Returns `true` if the patch succeeded.
 pub(crate) async fn cordon_again(nodes: &Api<Node>, node: &Node, claim: &Claim) -> bool {
     let Some(patch) = cordoning_again(node, claim) else { return false };
     let name = &claim.node;

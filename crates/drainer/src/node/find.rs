@@ -1,4 +1,4 @@
-//! Lookup of an instance's node: by the usual names of EKS nodes, then by the provider id.
+//! Finds an instance's node, first by the usual names of EKS nodes, then by the provider id.
 
 use std::ops::ControlFlow;
 
@@ -12,10 +12,10 @@ use spillway_core::instance::Instance;
 
 use crate::kube::{ApiError, call, if_found, list};
 
-/// Maximum number of nodes on a page. A node has 17 KB or more, mostly names of images.
+/// Maximum number of nodes per page of a list.
 const PAGE: u32 = 100;
 
-/// Finds the node by the usual names, with a request for each.
+/// Finds the node by the usual names of EKS nodes, with one request per name.
 pub(crate) async fn by_likely_names(nodes: &Api<Node>, instance: &Instance) -> Result<Option<Node>, ApiError> {
     for name in guesses(instance) {
         if let Some(node) = by_name(nodes, &name, instance).await? {
@@ -35,8 +35,8 @@ pub(crate) async fn find(nodes: &Api<Node>, instance: &Instance) -> Result<Optio
     }
 }
 
-/// Usual names of EKS nodes, most common first: the private DNS name, the instance id, and the instance id with the DNS name's
-/// domain (resource-based naming). A private DNS name that Kubernetes does not allow is left out: it would be part of a path.
+/// Returns the usual names of the instance's node, most common first. Leaves out a private DNS name that is no valid node name,
+/// because the name becomes part of a URL.
 pub(super) fn guesses(instance: &Instance) -> Vec<String> {
     let id = instance.id.as_str();
     let dns_name = instance.private_dns_name.as_deref().filter(|name| is_node_name(name));
@@ -47,7 +47,7 @@ pub(super) fn guesses(instance: &Instance) -> Vec<String> {
     names
 }
 
-/// Returns `true` for a DNS subdomain (RFC 1123), the form of every node's name.
+/// Returns `true` for a valid node name, which is a DNS subdomain (RFC 1123).
 fn is_node_name(name: &str) -> bool {
     let is_label = |label: &str| {
         label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -68,7 +68,7 @@ pub(crate) fn is_of(instance: &Instance, node: &Node) -> bool {
     provider_id.is_some_and(|provider_id| instance.is_named_by(provider_id))
 }
 
-/// Fields of a node for the search.
+/// Fields of a node that the search reads.
 #[derive(Deserialize)]
 struct Found {
     metadata: FoundMetadata,
@@ -87,12 +87,12 @@ struct FoundSpec {
     provider_id: Option<String>,
 }
 
-/// Finds the node's name by reading all nodes in pages, because provider ids have no field selector.
+/// Finds the node's name by reading all nodes, because Kubernetes has no field selector for provider ids.
 pub(super) async fn by_provider_id(nodes: &Api<Node>, instance: &Instance) -> Result<Option<String>, ApiError> {
     in_pages(nodes, ListParams::default(), |name, of_node| instance.is_named_by(of_node).then(|| name.to_owned())).await
 }
 
-/// Pages through nodes until `is_it` accepts a name and a provider id.
+/// Reads nodes page by page until `is_it` returns a value for a node's name and provider id.
 pub(super) async fn in_pages<T>(
     nodes: &Api<Node>,
     which: ListParams,
@@ -110,7 +110,7 @@ pub(super) async fn in_pages<T>(
     Ok(found)
 }
 
-/// Pages through nodes or `CSINode` objects until `see` breaks.
+/// Reads nodes or `CSINode` objects page by page until `see` returns [`ControlFlow::Break`].
 pub(super) async fn each_in_pages<R: Resource + Clone, K: DeserializeOwned>(
     nodes: &Api<R>,
     which: ListParams,

@@ -1,4 +1,4 @@
-//! Requests about the node of an instance. The module `node` of the core crate decides.
+//! Finds, claims, patches and watches an instance's node. The module `node` of the core crate makes the decisions.
 
 mod claim;
 mod cordon_again;
@@ -21,7 +21,7 @@ pub(crate) use claim::{claim, observe_without_claiming};
 pub(crate) use cordon_again::cordon_again;
 pub(crate) use find::{by_likely_names, find, is_of};
 pub(crate) use search::search;
-pub(crate) use watch::{NodeWatch, ObservedNodeChange, until_given_back};
+pub(crate) use watch::{NodeWatch, ObservedNodeChange, until_unclaimed};
 
 pub(crate) struct ClaimedNode {
     pub(crate) claim: Claim,
@@ -35,7 +35,7 @@ pub(crate) enum NodeError {
 }
 
 impl NodeError {
-    /// Separates an unclaimed node, after which nothing is retried, from an error of the API server.
+    /// Moves [`Unclaimed`] into the `Ok` value, because only errors of the API server are retried.
     pub(crate) fn settled<T>(done: Result<T, Self>) -> Result<Result<T, Unclaimed>, ApiError> {
         match done {
             Ok(done) => Ok(Ok(done)),

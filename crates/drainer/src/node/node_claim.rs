@@ -1,11 +1,10 @@
-//! Handover of a node to Karpenter: sets the deadline of its `NodeClaim`, then deletes the `NodeClaim`.
+//! Hands a node over to Karpenter: sets the deadline of the node's `NodeClaim`, then deletes the `NodeClaim`.
 //!
-//! Karpenter starts a replacement, then drains the node. Karpenter's own handling of spot notices sets no deadline, so that a
-//! pod that a budget blocks goes down with the instance. With a deadline the pod gets its whole grace period
-//! (kubernetes-sigs/karpenter v1.12, `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). An existing
-//! deadline is only brought forward, also during Karpenter's drain, which reads the deadline repeatedly.
+//! Karpenter then starts a replacement and drains the node. Without a deadline, a pod that a budget blocks would go down with the
+//! instance. With a deadline, Karpenter deletes the pod early enough for the whole grace period (kubernetes-sigs/karpenter v1.12,
+//! `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). An earlier deadline is never overwritten.
 //!
-//! Anyone with write access to nodes can forge an owner reference. So the `NodeClaim` itself must name the instance.
+//! Owner references of nodes can be forged. Therefore the `NodeClaim` itself must name the instance.
 
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -26,12 +25,12 @@ use crate::kube::{ApiError, call, if_found, until_settled};
 const API_VERSION: &str = "karpenter.sh/v1";
 const KIND: &str = "NodeClaim";
 pub(crate) const NODE_CLAIMS: &str = "nodeclaims";
-/// Annotation with the deadline of the node, in RFC 3339.
+/// Karpenter's annotation with the deadline of a `NodeClaim`, in RFC 3339.
 const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
-/// Maximum number of attempts to write the deadline, because the claim may change between reading and patching.
+/// Maximum number of attempts to set the deadline. An attempt fails if the `NodeClaim` changes between the read and the patch.
 const STAMP_ATTEMPTS: u32 = 3;
 
-/// Deletes the `NodeClaim` of the instance's node, after setting the deadline if there is one.
+/// Sets the deadline, if given, then deletes the `NodeClaim` of the instance's node.
 pub(crate) async fn hand_over(
     client: &Client,
     instance: &Instance,
@@ -53,7 +52,7 @@ pub(crate) async fn hand_over(
     };
     let claims = node_claims(client);
     let claim = owner.name.clone();
-    Ok(match stamp(&claims, owner, &instance.provider_id(), deadline.map(whole_second_before)).await? {
+    Ok(match set_deadline(&claims, owner, &instance.provider_id(), deadline.map(whole_second_before)).await? {
         NodeClaimState::OfAnother { provider_id } => HandedOver::OfAnother { node, claim, provider_id },
         NodeClaimState::Here { until } if delete(&claims, owner).await? => {
             HandedOver::ToKarpenter { node, claim, until }
@@ -66,15 +65,15 @@ enum NodeClaimState {
     Here {
         until: Option<Timestamp>,
     },
-    /// Being deleted, or gone.
+    /// The `NodeClaim` is being deleted, or is gone.
     Leaving,
     OfAnother {
         provider_id: Option<String>,
     },
 }
 
-/// Brings forward the deadline of the instance's `NodeClaim`.
-async fn stamp(
+/// Sets the deadline of the `NodeClaim` unless an earlier deadline is set.
+async fn set_deadline(
     claims: &Api<DynamicObject>,
     owner: &OwnerReference,
     instance: &str,
@@ -106,7 +105,7 @@ async fn stamp(
     .await
 }
 
-/// Deletes the `NodeClaim` with the owner's UID. Returns `false` if the `NodeClaim` no longer exists.
+/// Deletes the `NodeClaim` that owns the node. Returns `false` if this `NodeClaim` no longer exists.
 async fn delete(claims: &Api<DynamicObject>, owner: &OwnerReference) -> Result<bool, ApiError> {
     let preconditions = Some(Preconditions { uid: Some(owner.uid.clone()), resource_version: None });
     let this_one = DeleteParams { preconditions, ..DeleteParams::default() };
@@ -138,7 +137,7 @@ fn provider_id(claim: &Value) -> Option<String> {
     claim.pointer("/status/providerID")?.as_str().map(str::to_owned)
 }
 
-/// Rounds down to whole seconds, as Karpenter writes them.
+/// Rounds down to whole seconds, the precision of Karpenter's annotation.
 fn whole_second_before(deadline: Timestamp) -> Timestamp {
     let floor = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Floor);
     deadline.round(floor).unwrap_or(deadline)
@@ -148,12 +147,12 @@ fn is_earlier(deadline: Timestamp, claim: &ObjectMeta) -> bool {
     written(claim).is_none_or(|there| deadline < there)
 }
 
-/// Reads the claim's deadline; `None` if unreadable.
+/// Reads the deadline of the `NodeClaim`. `None` if the deadline is missing or unreadable.
 fn written(claim: &ObjectMeta) -> Option<Timestamp> {
     claim.annotations.as_ref()?.get(TERMINATION_TIMESTAMP)?.parse().ok()
 }
 
-/// Patch that fails if the claim has changed since it was read.
+/// Patch that sets the deadline, and fails if the `NodeClaim` has changed since the read.
 fn stamp_patch(deadline: Timestamp, claim: &ObjectMeta) -> Value {
     json!({
         "metadata": {

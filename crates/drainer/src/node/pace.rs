@@ -1,4 +1,4 @@
-//! Pace of planned maintenance: claims of a zone, end of a drain, taint of a waiting node. Core's `node/pace.rs` decides.
+//! Limits concurrent drains for planned maintenance with the logic of core's `node/pace.rs`.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,12 +16,12 @@ use super::find::{each_in_pages, find};
 use super::patch;
 use crate::kube::{ApiError, call, if_found, until_settled};
 
-/// Maximum number of attempts at a change, because the node may change between reading and patching.
+/// Maximum number of attempts at a patch. An attempt fails if the node changes between the read and the patch.
 const ATTEMPTS: u32 = 5;
-/// Field selector of cordoned nodes, which include all claimed ones. There is no field selector for claims.
+/// Field selector of cordoned nodes. Claims have no field selector, but a claimed node is cordoned.
 const CORDONED: &str = "spec.unschedulable=true";
 
-/// Reads the claims of the nodes in the zone that `labels` name, or of all nodes if `labels` name no zone.
+/// Reads the claims in the zone of a node with these `labels`. Without a zone label, reads the claims of all nodes.
 pub(crate) async fn claims_beside(
     nodes: &Api<Node>,
     labels: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! JSON patches of a node.
+//! Sends JSON patches of nodes.
 
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Node;
@@ -10,8 +10,8 @@ use spillway_core::node::patch::FIELD_MANAGER;
 
 use crate::kube::{ApiError, call, if_found};
 
-/// Sends a patch and returns the patched node, or `None` if the node does not exist. Fails with [`ApiError::Contended`] if a
-/// test of the patch fails.
+/// Patches a node and returns its metadata, or `None` if the node does not exist. If a test of the patch fails, returns
+/// [`ApiError::Contended`].
 pub(super) async fn send(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<Option<ObjectMeta>, ApiError> {
     send_with(nodes, name, patch, PatchParams::default()).await
 }

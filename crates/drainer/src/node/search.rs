@@ -1,4 +1,4 @@
-//! Lookup of a node by the instance id alone, for an instance that EC2 does not describe.
+//! Finds a node by the instance id alone, if EC2 does not describe the instance.
 
 use std::ops::ControlFlow;
 
@@ -13,11 +13,11 @@ use spillway_startup::logs::chain;
 use super::find::{each_in_pages, in_pages};
 use crate::kube::{ApiError, call, if_found};
 
-/// Maximum number of `CSINode` objects on a page. An object has 1.2 KB.
+/// Maximum number of `CSINode` objects per page of a list.
 const PAGE_OF_CSI_NODES: u32 = 500;
 
-/// Finds the instance by its node: by names with the id, then by the small `CSINode` objects, then among the nodes of the zone, or
-/// among all nodes without a zone.
+/// Finds an instance through its node: by the node's usual names, then by `CSINode` objects, then among the nodes of `zone`. If
+/// `zone` is `None`, searches the nodes of all zones.
 pub(crate) async fn search(
     client: &Client,
     id: &InstanceId,
@@ -50,14 +50,14 @@ pub(crate) async fn search(
     in_pages(nodes, which, |name, provider_id| Instance::of_node(id, name, provider_id)).await
 }
 
-/// Reads the named node. Returns the instance if the node belongs to it.
+/// Reads the node with this name. Returns the instance if the node belongs to the instance.
 async fn at_node(nodes: &Api<Node>, id: &InstanceId, name: &str) -> Result<Option<Instance>, ApiError> {
     let node = if_found(call(nodes.get(name)).await, "nodes")?;
     let provider_id = node.and_then(|node| node.spec?.provider_id);
     Ok(provider_id.and_then(|provider_id| Instance::of_node(id, name, &provider_id)))
 }
 
-/// Finds the node's name by its CSI node id, which is the instance id for the drivers of EBS, EFS and `FSx`.
+/// Finds the node's name through its `CSINode` object. The CSI drivers of EBS, EFS and `FSx` use the instance id as the node id.
 async fn by_csi_node(client: &Client, id: &InstanceId) -> Result<Option<String>, ApiError> {
     let mut found = None;
     let see = |node: CSINode| {
@@ -71,7 +71,7 @@ async fn by_csi_node(client: &Client, id: &InstanceId) -> Result<Option<String>,
     Ok(found)
 }
 
-/// Usual node names with the instance id: the bare id, and the id with the domain of resource-based naming.
+/// Usual node names that start with the instance id: the id alone, and the resource-based DNS name.
 fn names_with_id(id: &InstanceId, region: &str) -> [String; 2] {
     let domain = if region == "us-east-1" { "ec2.internal".to_owned() } else { format!("{region}.compute.internal") };
     [id.to_string(), format!("{id}.{domain}")]

@@ -1,4 +1,4 @@
-//! Uncordon of a node: removes Spillway's marks, and the cordon if it is still Spillway's. Core's `node/uncordon.rs` decides.
+//! Removes Spillway's claim and cordon from a node. Core's `node/uncordon.rs` makes the patch.
 
 use kube::{Api, Client, ResourceExt as _};
 use spillway_core::instance::Instance;
@@ -8,17 +8,17 @@ use super::find::{by_likely_names, find};
 use super::patch;
 use crate::kube::{ApiError, until_settled};
 
-/// Maximum number of attempts at an uncordon. The node may change meanwhile: a kubelet writes its status every ten seconds.
+/// Maximum number of attempts at an uncordon. An attempt fails if the node changes between the read and the patch.
 const UNDO_ATTEMPTS: u32 = 5;
 
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     pub(crate) has_looked: bool,
-    /// A patch got no answer, so the patch may have been applied.
+    /// `true` if a patch got no answer and may have been applied.
     is_unanswered: bool,
 }
 
-/// Uncordons the instance's node if `over` is the cause for which the node was claimed.
+/// Uncordons the instance's node if `over` ends the node's claim.
 pub(crate) async fn uncordon(
     client: &Client,
     instance: &Instance,

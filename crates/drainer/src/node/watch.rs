@@ -1,4 +1,4 @@
-//! Watch of one node.
+//! Watches one node.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
@@ -13,7 +13,7 @@ use crate::kube::watch::{Selection, Watch, WatchEvent};
 pub(crate) struct NodeWatch {
     name: String,
     watch: Watch<Node>,
-    /// `true` after the first warning about a failed watch.
+    /// `true` after the first logged failure of the watch. Later failures are not logged.
     is_logged: bool,
 }
 
@@ -30,8 +30,7 @@ impl NodeWatch {
         Self { name: name.to_owned(), watch: selection.watch(None), is_logged: false }
     }
 
-    /// Returns the node at first and after each change. `None` if the node does not exist or cannot be watched now, for example
-    /// without the right. Callers then poll.
+    /// Returns the node initially and after each change. `None` if the node does not exist or cannot be watched.
     pub(crate) async fn next(&mut self) -> Option<Node> {
         match self.next_change().await {
             ObservedNodeChange::Is(node) => Some(*node),
@@ -39,7 +38,7 @@ impl NodeWatch {
         }
     }
 
-    /// Works as `next`, but distinguishes a missing node from a failed watch. Cancel safe.
+    /// Works as [`Self::next`], but distinguishes a missing node from a failed watch. Cancel safe.
     pub(crate) async fn next_change(&mut self) -> ObservedNodeChange {
         loop {
             match self.watch.next().await {
@@ -66,9 +65,9 @@ impl NodeWatch {
     }
 }
 
-/// Ends when the node has no claim any more: AWS has cancelled or postponed the event, or somebody has uncordoned the node. A
-/// node that is unreadable, gone or another instance's does not end the wait.
-pub(crate) async fn until_given_back(nodes: &Api<Node>, claim: &Claim) {
+/// Ends when the node no longer has a claim, for example after AWS has cancelled the event. Does not end if the node is gone,
+/// unreadable or another instance's.
+pub(crate) async fn until_unclaimed(nodes: &Api<Node>, claim: &Claim) {
     let mut watch = NodeWatch::of(nodes.clone(), &claim.node);
     loop {
         if watch.next().await.is_some_and(|node| claim.is_of(&node) && ObservedNode::of(&node).claim().is_none()) {

@@ -1,4 +1,4 @@
-//! Messages about a blocked drain: pods, blockers, time of force. Pure.
+//! Builds the messages about blocked pods.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::receipt::Publication;
 
 pub(super) struct BlockedPods {
     pub(super) turn: PublishedBlockage,
-    /// Receipt so far, with the news as its reason and the affected pods.
+    /// Receipt so far, with the blockage as the reason and only the affected pods.
     pub(super) publication: Publication,
     pub(super) pods: Vec<PodRecord>,
 }
@@ -25,7 +25,7 @@ impl BlockedPods {
             BlockageNews::Begun(pods) => {
                 let pods: Vec<_> = pods.into_iter().map(|pod| blocked(pod, clock)).collect();
                 receipt.reason = cannot_leave(&pods, node);
-                receipt.pods = pods.iter().cloned().map(Pod::AtTheEnd).collect();
+                receipt.pods = pods.iter().cloned().map(Pod::Full).collect();
                 (PublishedBlockage::Begun, pods)
             }
             BlockageNews::Over(pods) => {
@@ -34,7 +34,7 @@ impl BlockedPods {
                 let pods: Vec<_> = pods.into_iter().map(released).collect();
                 receipt.reason = can_leave(&pods, node);
                 // The fates of released pods are not known yet.
-                receipt.pods = pods.iter().map(|pod| Pod::AtTheBegin(Leaving { pod: pod.pod.clone() })).collect();
+                receipt.pods = pods.iter().map(|pod| Pod::NameOnly(Leaving { pod: pod.pod.clone() })).collect();
                 (PublishedBlockage::Over, pods)
             }
         };
@@ -49,7 +49,7 @@ impl BlockedPods {
     }
 }
 
-/// Record of a blocked pod, with its blocker and the time of force.
+/// Record of a blocked pod, which names the blocker and the latest end of the blockage.
 fn blocked(pod: BlockedPod, clock: Clock) -> PodRecord {
     let BlockedPod { uid, name, by, until, grace, advice } = pod;
     let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(detail_type, "Spillway Drain Blocked");
         let sentence = "PodDisruptionBudget db blocks it until 2026-11-21T03:13:28Z at the latest";
         assert_eq!(reason, format!("pod shop/db-0 cannot leave node ip-10-0-0-1.ec2.internal: {sentence}"));
-        let Pod::AtTheEnd(pod) = &pods[0] else { panic!("{pods:?}") };
+        let Pod::Full(pod) = &pods[0] else { panic!("{pods:?}") };
         assert_eq!((pod.fate, pod.blocked_by.as_deref(), pod.why()), (Fate::Remaining, Some("db"), sentence));
 
         let unready = BlockedPod { advice: Some("set a policy".to_owned()), ..by("db", "db-0", until) };
@@ -130,6 +130,6 @@ mod tests {
         let (reason, pods, detail_type) = published(BlockageNews::Over(vec![released("db-0")]));
         assert_eq!(detail_type, "Spillway Drain Unblocked");
         assert_eq!(reason, "nothing blocks pod shop/db-0 of node ip-10-0-0-1.ec2.internal any more");
-        assert_eq!(pods, [Pod::AtTheBegin(Leaving { pod: "shop/db-0".to_owned() })]);
+        assert_eq!(pods, [Pod::NameOnly(Leaving { pod: "shop/db-0".to_owned() })]);
     }
 }

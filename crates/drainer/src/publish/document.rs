@@ -1,4 +1,4 @@
-//! Receipt as JSON: log lines and event details.
+//! Converts receipts to JSON for log lines and events.
 
 use jiff::Timestamp;
 use spillway_core::drain::plan::PodName;
@@ -7,21 +7,21 @@ use spillway_receipt::{Document, Leaving, Pod};
 use super::cut;
 use crate::receipt::Publication;
 
-/// Log lines of a receipt. A receipt with many pods has several lines.
+/// Returns the log lines of a receipt: several lines if the receipt has many pods.
 pub(super) fn lines(publication: &Publication, now: Timestamp) -> Vec<String> {
     spillway_receipt::lines(&publication.receipt, now)
 }
 
-/// Event detail of a receipt, with the node's labels.
+/// Returns the `detail` of an EventBridge event about a receipt, with the node's labels.
 pub(super) fn detail(publication: &Publication, now: Timestamp) -> String {
     let labels = Some(&publication.node_labels).filter(|labels| !labels.is_empty());
     Document::of(&publication.receipt, now, labels).json()
 }
 
-/// Event detail of a begun drain, with as many names of leaving pods as the event bus accepts.
+/// Returns the `detail` of an EventBridge event about a begun drain, with as many pod names as fit.
 pub(super) fn begun(so_far: &Publication, leaving: &[PodName], now: Timestamp) -> String {
     let mut begun = so_far.clone();
-    begun.receipt.pods = leaving.iter().map(|name| Pod::AtTheBegin(Leaving { pod: name.to_string() })).collect();
+    begun.receipt.pods = leaving.iter().map(|name| Pod::NameOnly(Leaving { pod: name.to_string() })).collect();
     cut(&mut begun, now);
     detail(&begun, now)
 }

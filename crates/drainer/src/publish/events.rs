@@ -1,4 +1,4 @@
-//! Messages about begun drains, blockages and ended notices, to the announcer's queue and the event bus.
+//! Publishes messages about a drain to the announcer's queue and the event bus.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ use crate::aws::queue::SEND;
 use crate::context::Context;
 use crate::receipt::Publication;
 
-/// Timeout of a message. EventBridge answers in milliseconds, and the log has the receipt.
+/// Timeout for sending a message. EventBridge usually answers in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Returns `true` if the ending is published. Ignored notices are only logged, unless they lost pods.
+/// Returns `false` for receipts that are only logged: dry runs, and ignored notices without lost pods.
 pub(super) fn is_end_published(settings: &Settings, receipt: &Receipt) -> bool {
     !settings.dry_run && (receipt.ending != Some(Ending::Ignored) || receipt.count(Fate::Lost) > 0)
 }
 
-/// Publishes the begin of a drain, with its leaving pods.
+/// Publishes that a drain has begun, with the names of the `leaving` pods.
 pub(super) async fn begin(context: &Context, so_far: &Publication, leaving: &[PodName], invocation: &Invocation) {
     let detail = begun(so_far, leaving, invocation.clock.now());
     publish(context, (DRAIN_BEGUN, "the drain goes on"), detail, invocation).await;
@@ -40,8 +40,7 @@ pub(super) async fn end(context: &Context, detail: String, invocation: &Invocati
     publish(context, (RECEIPT, "the receipt is in the log"), detail, invocation).await;
 }
 
-/// Sends a message to the announcer's queue and to the event bus. The announcer does not trust the bus, where anybody may put
-/// events. Best effort: failures are logged as warnings, with `effect`.
+/// Sends a message to the announcer's queue and to the event bus. Failures are only logged, with `effect` in the log line.
 async fn publish(context: &Context, (detail_type, effect): (&str, &str), detail: String, invocation: &Invocation) {
     let until = invocation.announces_until().min(Instant::now() + PATIENCE);
     let in_the_queue = async {
@@ -63,7 +62,7 @@ async fn publish(context: &Context, (detail_type, effect): (&str, &str), detail:
     tokio::join!(in_the_queue, on_the_bus);
 }
 
-/// Message for the announcer: an event with an id for deduplication.
+/// Returns the message in the format of an EventBridge event, with an id for deduplication.
 fn message(detail_type: &str, detail: &str, invocation: &Invocation) -> String {
     let detail: Value = serde_json::from_str(detail).expect("the detail is JSON");
     let (home, time) = (&invocation.home, invocation.clock.now());
@@ -105,7 +104,7 @@ mod tests {
         assert_eq!(published("true"), []);
         // An ignored notice is published if it lost pods.
         let lost = PodRecord::of("shop/cart-0".to_owned(), "u-1".to_owned(), Fate::Lost, Duration::ZERO);
-        let pods = vec![Pod::AtTheEnd(lost)];
+        let pods = vec![Pod::Full(lost)];
         let receipt = Receipt { ending: Some(Ending::Ignored), pods, ..unread().receipt };
         assert!(is_end_published(&settings(&[]), &receipt));
     }

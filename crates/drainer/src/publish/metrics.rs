@@ -1,4 +1,4 @@
-//! CloudWatch metrics of a receipt.
+//! Builds the log line with a receipt's CloudWatch metrics.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -7,11 +7,10 @@ use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 
 use crate::receipt::{Ending, Fate, HookState, PodRecord, Publication, StepName};
 
-/// Metrics with the dimensions cluster, notice and ending, for the dashboard. Few, because CloudWatch charges for each combination.
+/// Metrics with the dimensions cluster, notice and ending; few, because CloudWatch charges for each combination.
 const BY_CLUSTER: [&str; 3] = ["Notices", "PodsLost", "PodsForced"];
 
-/// Log line with the metrics. `None` for events that are no notices, and for instances of other clusters: an account starts
-/// instances all day, and CloudWatch charges for each hour with a metric.
+/// Returns the log line with the metrics. `None` for events that are no notices, and for instances of other clusters.
 pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> {
     let receipt = &publication.receipt;
     let ending = receipt.ending?;
@@ -33,7 +32,7 @@ pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> 
     Some(emf::line(&receipt.stack, &metrics.collect::<Vec<_>>(), &by_cluster, now))
 }
 
-/// All metrics (docs/metrics.md), with their values in the receipt.
+/// Returns all metrics (docs/metrics.md) with their values for this receipt.
 fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
     let receipt = &publication.receipt;
     let count = |count: usize| Some(json!(count));
@@ -53,6 +52,7 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
         ("PodsClean", Unit::Count, pods(|pod| pod.fate == Fate::Clean)),
         ("PodsClamped", Unit::Count, pods(|pod| pod.fate == Fate::Clamped)),
         ("PodsForced", Unit::Count, pods(|pod| pod.fate == Fate::Forced)),
+        // Counted for each notice, because a joined notice may be the only one with a receipt.
         ("PodsLost", Unit::Count, count(receipt.count(Fate::Lost))),
         ("PodsUnconfirmed", Unit::Count, pods(|pod| pod.fate == Fate::Unconfirmed)),
         ("PodsFullGrace", Unit::Count, pods(PodRecord::had_its_full_grace)),
@@ -66,9 +66,8 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
     ]
 }
 
-/// Returns `true` if the pod counts for this notice: this notice made the pod leave, or the notice holds the claim and the
-/// source of the request is unknown. Lost pods count for each notice, because a joined notice may be the only one with a
-/// receipt.
+/// Returns `true` if this notice's drain made the pod leave. If the requester is unknown, returns `true` unless another notice
+/// holds the claim.
 fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
     match publication.left_by(pod) {
         Some(RequestedBy::ThisDrain) => true,

@@ -1,4 +1,4 @@
-//! Publications of the receipt.
+//! Publishes the progress and the receipt of a drain to the log, the event bus and Kubernetes events.
 
 mod blockage;
 mod document;
@@ -18,10 +18,10 @@ use crate::context::Context;
 use crate::receipt::Publication;
 use blockage::BlockedPods;
 
-/// Maximum size of a receipt. EventBridge accepts 256 KB with the envelope. The log has the same receipt.
+/// Maximum size of a receipt in bytes. EventBridge accepts events of 256 KB.
 const MOST_BYTES: usize = 240 * 1024;
 
-/// Returns `true` in the first invocation of the notice that claimed the node: only this one publishes the begin.
+/// Returns `true` if this invocation publishes the begin of the drain: the first invocation of the notice that claimed the node.
 pub(crate) fn publishes_begin(claim: &Claim, history: &History) -> bool {
     match claim.how {
         ClaimResult::First | ClaimResult::CordonedByOthers | ClaimResult::Denied(_) => history.earlier.is_empty(),
@@ -29,7 +29,7 @@ pub(crate) fn publishes_begin(claim: &Claim, history: &History) -> bool {
     }
 }
 
-/// Publishes the begin of a drain on the event bus and on the node.
+/// Publishes the begin of a drain on the event bus and as a Kubernetes event.
 pub(crate) async fn publish_begin(
     begun: &Publication,
     leaving: &[PodName],
@@ -42,7 +42,7 @@ pub(crate) async fn publish_begin(
     tokio::join!(on_the_bus, node_events::publish_begin(begun, pods, &context.settings, client, invocation));
 }
 
-/// Publishes the begin or the end of a blockage on the event bus, on the node and on its pods.
+/// Publishes on the event bus and as Kubernetes events that pods are blocked, or no longer blocked.
 pub(crate) async fn publish_blockage(
     so_far: &Publication,
     news: BlockageNews,
@@ -61,7 +61,7 @@ pub(crate) async fn publish_blockage(
     tokio::join!(events::blockage(context, blockage.detail_type(), detail, invocation), on_the_node);
 }
 
-/// Logs the receipt and its metrics, then publishes it on the event bus and, with a client of the cluster, on the node and its pods.
+/// Logs the receipt and its metrics, then publishes the receipt on the event bus and, if `client` is given, as Kubernetes events.
 pub(crate) async fn publish(
     publication: &mut Publication,
     context: &Context,

@@ -64,7 +64,7 @@ pub(super) fn window(instance_goes: Termination) -> Window {
 /// Report of a drain that ends now.
 pub(super) fn drain_report(pods: BTreeMap<PodUid, Tracked>, end: DrainEnd) -> DrainReport {
     let (now, window) = (tokio::time::Instant::now(), window(Termination::MayStay));
-    DrainReport { pods, window, blockage: None, end, over_at: now, ended_at: now, watch_error: None }
+    DrainReport { pods, window, blockage: None, end, emptied_at: now, ended_at: now, watch_error: None }
 }
 
 fn invocation() -> Invocation {

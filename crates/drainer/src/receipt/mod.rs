@@ -1,5 +1,4 @@
-//! Receipt of a notice, from which log line, events, metrics and messages are made. Its types are in `spillway-receipt`; this module
-//! fills them in.
+//! Fills in the receipt of a notice. Log lines, events, metrics and messages are made from the receipt.
 
 mod pod;
 pub(crate) mod record;
@@ -19,31 +18,31 @@ pub(crate) use pod::of_preview;
 use record::Record;
 pub(crate) use spillway_receipt::{AfterDrain, Counts, Ending, Fate, HookState, PodRecord, StepName};
 
-/// Version of the function.
+/// Version of the Lambda function.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// Receipt with further data for its publication.
+/// Receipt, with data that only its publication needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Publication {
     pub(crate) receipt: Receipt,
-    /// Node labels at the claim, for the event bus only.
+    /// Labels of the node at the time of the claim, for events on the event bus.
     pub(crate) node_labels: BTreeMap<String, String>,
-    /// Excluded from metrics.
+    /// `true` if the receipt is excluded from metrics.
     pub(crate) is_uncounted: bool,
-    /// Another notice holds the node's claim.
+    /// `true` if another notice holds the node's claim.
     pub(crate) is_joined: bool,
-    /// Source of the request that made each pod leave, by UID.
+    /// Requester of each pod's eviction or deletion, by the pod's UID.
     pub(crate) left_by: BTreeMap<String, RequestedBy>,
 }
 
-/// Subject of an event.
+/// Subject of a receipt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject<'a> {
     One {
         notice: &'a Notice,
         earlier: &'a [Earlier],
     },
-    /// Several instances, each with an invocation of its own.
+    /// Notice about several instances. Each instance has an invocation of its own.
     Several(&'a Several),
     /// Lookup of EC2's scheduled events.
     MaintenanceLookup,
@@ -56,7 +55,7 @@ pub(crate) enum Subject<'a> {
 pub(crate) type Ended<'a> = Result<&'a Outcome, &'a Failure>;
 
 impl Publication {
-    /// Receipt of a finished notice.
+    /// Creates the receipt of a notice at the end of the invocation.
     pub(crate) fn of(invocation: &Invocation, subject: Subject<'_>, record: &Record, ended: Ended<'_>) -> Self {
         let mut so_far = Self::so_far(invocation, subject, record);
         let receipt = &mut so_far.receipt;
@@ -74,7 +73,7 @@ impl Publication {
         so_far
     }
 
-    /// Receipt of a drain in progress.
+    /// Creates the receipt of a drain in progress.
     pub(crate) fn begun(invocation: &Invocation, subject: Subject<'_>, record: &Record, reason: String) -> Self {
         let mut so_far = Self::so_far(invocation, subject, record);
         so_far.receipt.reason = reason;
@@ -118,7 +117,7 @@ impl Publication {
             replacement: record.replacement.as_ref().zip(notice.time).map(|(replaced, time)| replaced.text(time)),
             hook: hook.map(|hook| record.hook.of(hook).with_heartbeats(record.heartbeats.iter().map(|at| ms(*at)))),
             earlier: earlier.to_vec(),
-            pods: record.pods.iter().cloned().map(Pod::AtTheEnd).collect(),
+            pods: record.pods.iter().cloned().map(Pod::Full).collect(),
             notice,
             ..Receipt::default()
         };
@@ -131,13 +130,13 @@ impl Publication {
         }
     }
 
-    /// Returns the source of the request that made a pod leave, if known.
+    /// Returns the requester of the pod's eviction or deletion, if known.
     pub(crate) fn left_by(&self, pod: &PodRecord) -> Option<RequestedBy> {
         self.left_by.get(&pod.uid).copied()
     }
 }
 
-/// Text of a failure, with the state of the hook.
+/// Text about a failure and the state of the lifecycle hook.
 fn failed(receipt: &Receipt, failure: &Failure) -> String {
     let text = failure.text();
     match &receipt.hook {

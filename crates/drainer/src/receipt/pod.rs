@@ -1,4 +1,4 @@
-//! Pod records of the receipt, from a drain or a dry run. Pure.
+//! Builds the pod records of a receipt from a drain or a dry run.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +15,12 @@ use tokio::time::Instant;
 
 use super::record::Record;
 
-/// Source of a deletion that this drain did not request. The two sources cannot be distinguished.
+/// Text for the requester of a deletion that this drain did not request.
 const ANOTHER: &str = "another notice's drain or a person";
 
 impl Record {
-    /// Records the pods of a drain, and those that left before it. `ms` converts an instant to milliseconds after the notice.
+    /// Records the pods of a drain, and pods that left between two invocations. `ms` converts an instant to milliseconds after
+    /// the notice.
     pub(crate) fn drained(&mut self, report: &DrainReport, history: &History, ms: impl Fn(Instant) -> i64) {
         let watch_error = report.watch_error.as_deref();
         self.pods = report.pods.iter().map(|(uid, pod)| of_drain(uid.0.clone(), pod, &ms, watch_error)).collect();
@@ -33,8 +34,8 @@ impl Record {
         self.left_by = left_by.collect();
     }
 
-    /// Records the pods of an earlier invocation whose hook is over. A pod counts as lost if it is still on the node, or if the
-    /// pods of the node are unknown.
+    /// Records the remaining pods of earlier invocations if the lifecycle hook is over. Pods that are still on the node count as
+    /// lost. If `on_node` is `None`, all pods count as lost.
     pub(crate) fn left_to_a_hook(&mut self, history: &History, on_node: Option<&BTreeSet<String>>) {
         let record = |pod: &PodRecord| match on_node {
             Some(uids) if !uids.contains(&pod.uid) => ended(pod, Fate::Unconfirmed, "it left between two invocations"),
@@ -44,7 +45,7 @@ impl Record {
     }
 }
 
-/// Record of a pod of an earlier invocation, with its fate.
+/// Copies a pod's record of an earlier invocation, with a new fate and cause.
 fn ended(pod: &PodRecord, fate: Fate, why: &str) -> PodRecord {
     PodRecord { fate, why: Some(why.to_owned()), ..pod.clone() }
 }
@@ -53,7 +54,7 @@ pub(crate) fn of_preview(preview: &Preview) -> Vec<PodRecord> {
     preview.pods.iter().map(|(uid, pod)| predicted(uid.0.clone(), pod)).collect()
 }
 
-/// Record of a pod. `ms` converts an instant to milliseconds after the notice.
+/// Builds the record of a drained pod. `ms` converts an instant to milliseconds after the notice.
 fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, watch_error: Option<&str>) -> PodRecord {
     let given_s = pod.shortened_grace().map(|given| given.as_secs());
     let history = &pod.history;
@@ -88,7 +89,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, watch_error
     }
 }
 
-/// Marks a lost pod as staying, because its node is in use again.
+/// Marks a lost pod as stayed, because its node is in use again.
 fn may_stay(pod: &mut PodRecord) {
     if pod.fate == Fate::Lost {
         (pod.fate, pod.why) = (Fate::Stayed, Some("its node was given back".to_owned()));
@@ -119,7 +120,7 @@ fn answers(counted: &BTreeMap<&'static str, u32>) -> BTreeMap<Cow<'static, str>,
     counted.iter().map(|(answer, times)| (Cow::Borrowed(*answer), *times)).collect()
 }
 
-/// Reason why a pod was still there at the end.
+/// Reason why a pod was still on the node at the end of the drain.
 fn why_lost(pod: &Tracked, watch_error: Option<&str>) -> String {
     match (pod.state, &pod.failures, pod.blocked.last()) {
         (PodState::Leaving { .. }, ..) => match watch_error {
@@ -136,7 +137,7 @@ fn why_lost(pod: &Tracked, watch_error: Option<&str>) -> String {
     }
 }
 
-/// Returns the cause if another source than this drain made the pod leave, or shortened its grace period.
+/// Returns the cause if this drain did not make the pod leave, or if somebody else shortened the grace period.
 fn other_cause(pod: &Tracked) -> Option<String> {
     match (pod.history.left_by, pod.history.accepted_at, pod.blocked.last()) {
         (Some(RequestedBy::Another), Some(_), _) => {

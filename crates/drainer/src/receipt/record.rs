@@ -1,4 +1,4 @@
-//! Record of the work on a notice, as plain data. The receipt is made from it, also after a failure.
+//! Records the work on a notice. The receipt is made from the record, even after a failure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::aws::lifecycle::Completion;
 use crate::invocation::span;
 use crate::node::ClaimedNode;
 
-/// Record of one notice in one invocation.
+/// Record of the work on one notice in one invocation.
 #[derive(Clone, Default)]
 pub(crate) struct Record {
     /// Finished steps and their times.
@@ -32,38 +32,38 @@ pub(crate) struct Record {
     pub(crate) managed_by: Option<ManagedBy>,
     pub(crate) decision: Option<Decision>,
     pub(crate) warnings: Vec<String>,
-    /// Name of the node, claimed or not.
+    /// Name of the node, even if the node was not claimed.
     pub(crate) node: Option<String>,
     pub(crate) claim: Option<Claim>,
-    /// Client with which the node was claimed, reused for events on the node.
+    /// Kubernetes client that claimed the node, reused for events on the node.
     pub(crate) client: Option<Client>,
     pub(crate) window: Option<Window>,
-    /// Fates of the pods. In a dry run, predicted fates.
+    /// Records of the pods. In a dry run, the records have predicted fates.
     pub(crate) pods: Vec<PodRecord>,
-    /// Source of the request that made each pod leave, by UID.
+    /// Requester of each pod's eviction or deletion, by the pod's UID.
     pub(crate) left_by: BTreeMap<String, RequestedBy>,
-    /// Last published blockage, for a later invocation.
+    /// Last published news about blocked pods, kept for a later invocation.
     pub(crate) blockage: Option<PublishedBlockage>,
     pub(crate) after_drain: Option<AfterDrain>,
-    /// Result of replacing the instance, if its group takes part.
+    /// Result of the attempt to replace the instance. `None` without an attempt.
     pub(crate) replacement: Option<Replacement>,
     pub(crate) hook: HookStatus,
-    /// Times of the heartbeats that held the lifecycle action.
+    /// Times of the successful heartbeats for the lifecycle action.
     pub(crate) heartbeats: Vec<Timestamp>,
 }
 
 /// State of the lifecycle hook at the end of the invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum HookStatus {
-    /// Untouched: left to its owner or to its timeout.
+    /// This invocation has not completed the hook: somebody else completes the hook, or it times out.
     #[default]
     Left,
-    /// Held for a later invocation.
+    /// A heartbeat keeps the hook waiting for a later invocation.
     Held,
     Completed(LifecycleResult),
-    /// Completed before, or timed out. Holds the result that this invocation has sent, if any.
+    /// The hook had been completed or had timed out. Contains the result that this invocation sent too late, if any.
     AlreadyOver(Option<LifecycleResult>),
-    /// Completing the hook with this result failed. The hook ends by its timeout.
+    /// Completion with this result failed, so the hook times out.
     Failed(LifecycleResult),
 }
 
@@ -92,7 +92,7 @@ impl Record {
         self.steps.push((step, at));
     }
 
-    /// Records the node, also in the log's span.
+    /// Records the node's name, also in the tracing span.
     pub(crate) fn found(&mut self, node: &str) {
         span::node(node);
         self.node = Some(node.to_owned());
@@ -103,7 +103,7 @@ impl Record {
         self.warnings.push(warning);
     }
 
-    /// Records the claim, and its time unless it was denied.
+    /// Records the claim. Unless the claim was denied, also records its time.
     pub(crate) fn claimed(&mut self, node: &ClaimedNode, at: Timestamp) {
         let ClaimedNode { claim, client } = node;
         self.found(&claim.node);
@@ -122,7 +122,8 @@ impl Record {
         self.replacement = Some(replacement);
     }
 
-    /// Pods that are left for a later invocation. If this invocation listed none, those of the earlier invocation.
+    /// Returns the pods that are left for a later invocation. If this invocation recorded no pods, returns the remaining pods of
+    /// earlier invocations.
     pub(crate) fn remaining(&self, history: &History) -> Vec<PodRecord> {
         if self.pods.is_empty() {
             return history.remaining.clone();
@@ -132,8 +133,8 @@ impl Record {
         left.map(|pod| PodRecord::of(pod.pod.clone(), pod.uid.clone(), Fate::Remaining, grace(pod))).collect()
     }
 
-    /// Summary of the invocation for later ones.
-    pub(crate) fn in_short(&self, notice: &Notice, invocation: &Invocation) -> Earlier {
+    /// Summary of this invocation for later invocations.
+    pub(crate) fn summary(&self, notice: &Notice, invocation: &Invocation) -> Earlier {
         let mut pods = BTreeMap::new();
         for pod in &self.pods {
             let fate = if pod.fate == Fate::Lost { Fate::Remaining } else { pod.fate };

@@ -1,4 +1,4 @@
-//! Times of a pod's first request and of its forced deletion, which ignores PDBs. Pure.
+//! Computes when a pod is evicted at the latest, and when a pod is deleted despite its PDB. Pure.
 
 use std::time::Duration;
 
@@ -6,24 +6,23 @@ use tokio::time::Instant;
 
 use super::{Termination, Window};
 
-/// Minimum pause after an answer of a busy API server. A pause that would pass the pod's forced deletion is shortened, but not
-/// below this minimum.
+/// Minimum to which a pause after a failed request is shortened, if the pod's forced deletion is due before the pause ends.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Minimum timeout of an eviction. Of 110 evictions at once, the last was answered after 240 ms.
+/// Minimum timeout of an eviction. The API server answered each of 110 concurrent evictions within 240 ms.
 pub const LEAST_EVICTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Minimum time from the eviction of a critical or last pod to its forced deletion. In this time the pod's PDB may release this
-/// pod or another pod of the app.
+/// Minimum time from the eviction of a pod of the tier `Critical` or `Last` to its forced deletion. The pod's PDB may allow the
+/// eviction in this time.
 const LEAST_TIME_FOR_A_BUDGET: Duration = Duration::from_secs(20);
 
-/// Maximum time from the eviction of a critical pod to its forced deletion, while a hook holds the instance and ordinary pods are
-/// still leaving. Ten minutes are enough, because the pod's replacement starts within minutes.
+/// Maximum time from the eviction of a critical pod to its forced deletion, if a lifecycle hook holds the instance and ordinary
+/// pods are still leaving.
 const MOST_TIME_FOR_A_BUDGET: Duration = Duration::from_mins(10);
 
 impl Window {
-    /// Last time at which a request still gives the pod its whole `grace`. If the instance goes at an unknown time: the time
-    /// until which blockers are respected.
+    /// Last time at which a deletion still gives the pod its whole `grace`. If the instance goes at an unknown time: the time
+    /// until which PDBs are respected. `None`: the instance may stay.
     pub fn last_safe_moment(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { respected_until } = self.instance_goes {
             return Some(respected_until.max(self.start));
@@ -32,23 +31,22 @@ impl Window {
         Some(goes.checked_sub(grace.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
     }
 
-    /// Time of the next request after a failed one: `after` from now, but neither past the pod's forced deletion nor past the
-    /// window.
+    /// Time of the next request after a failed request: `now + after`, or earlier if the pod's forced deletion is due or the
+    /// window ends.
     pub fn again(&self, after: Duration, grace: Duration, now: Instant) -> Instant {
         let latest = self.forced_from(grace).unwrap_or(self.end).min(self.end);
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
-    /// Timeout of an eviction that is sent now: the time until the pod's forced deletion, but at least `LEAST_EVICTION_TIMEOUT`,
-    /// because the API server may be slightly slow. `None`: the usual timeout of a call.
+    /// Timeout of an eviction that is sent now: the time until the pod's forced deletion, but at least `LEAST_EVICTION_TIMEOUT`.
+    /// `None`: the client's default timeout.
     pub fn eviction_timeout(&self, grace: Duration, now: Instant) -> Option<Duration> {
         let left = self.forced_from(grace)?.checked_duration_since(now).filter(|left| !left.is_zero())?;
         Some(left.max(LEAST_EVICTION_TIMEOUT))
     }
 
-    /// Time of a blocked pod's forced deletion: the pod's last safe moment, but not in the first half of the window. In the first
-    /// half, a pod with a long grace period would be deleted at once, despite its PDB. If a hook holds the instance of a dead
-    /// node, the pod is forced at once.
+    /// Time at which a blocked pod is deleted despite its PDB: the last safe moment, but not before [`half`](Self::half). If a
+    /// lifecycle hook holds a dead node's instance: at the latest when the node is dead. `None`: the instance may stay.
     pub fn forced_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
@@ -58,9 +56,9 @@ impl Window {
         Some(dead_since.map_or(forced, |dead| forced.min(dead)))
     }
 
-    /// Time from which a critical pod is evicted even if ordinary pods remain, and from which a do-not-disrupt annotation is
-    /// ignored. Never later than [`Self::last_from`], because the pod's PDB needs time.
-    /// * The instance goes at an unknown time: at once.
+    /// Time from which a critical pod is evicted even if ordinary pods remain, and from which do-not-disrupt annotations are
+    /// ignored. Never later than [`Self::last_from`].
+    /// * The instance goes at an unknown time: start of the window.
     /// * The instance goes at a known time: middle of the window.
     /// * A hook holds the instance: the later of the middle and ten minutes before the forced deletion.
     pub fn critical_from(&self, grace: Duration) -> Option<Instant> {
@@ -76,8 +74,8 @@ impl Window {
         Some(opens.min(self.last_from(grace)?).max(self.start))
     }
 
-    /// Time from which a pod of the last tier is evicted even if other pods remain. From this time the pod's PDB has
-    /// `LEAST_TIME_FOR_A_BUDGET` until the forced deletion. Never later than the pod's last safe moment.
+    /// Time from which a pod of the tier `Last` is evicted even if other pods remain: `LEAST_TIME_FOR_A_BUDGET` before the pod's
+    /// forced deletion, but not after the pod's last safe moment.
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);
@@ -86,7 +84,7 @@ impl Window {
         Some(in_time.min(self.last_safe_moment(grace)?).max(self.start))
     }
 
-    /// Middle of the window; `None`: no end of the instance is known. On a node that answers, no pod is forced before the middle.
+    /// Middle between the window's start and the end of the instance. `None`: the end of the instance is unknown.
     pub fn half(&self) -> Option<Instant> {
         Some(self.start + self.instance_goes.latest()?.saturating_duration_since(self.start) / 2)
     }

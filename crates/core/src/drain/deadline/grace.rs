@@ -1,4 +1,4 @@
-//! Grace period of a pod whose instance goes. Pure.
+//! Computes the grace period that an eviction or deletion gives a pod before the instance goes. Pure.
 
 use std::time::Duration;
 
@@ -6,32 +6,31 @@ use tokio::time::Instant;
 
 use super::Window;
 
-/// Minimum grace period. With zero, the API server removes the pod's object while its containers still run.
+/// Minimum grace period. At zero, the API server would remove the pod's object while the pod's containers still run.
 pub(super) const LEAST_GRACE: Duration = Duration::from_secs(1);
 
-/// Minimum time from a repeated deletion to the terminating pod's new end. The API server has another clock and counts whole
-/// seconds, and the request takes time. If the new end has passed when the request arrives, the API server sets a grace period of
-/// one second.
+/// Minimum time from a repeated deletion to the end of the shortened grace period. If this end had passed when the request
+/// arrived, the API server would leave the pod only one second.
 const AHEAD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grace {
     Own,
-    /// A shorter grace period, because the instance goes before the end of the pod's own.
+    /// Shorter grace period, because the instance goes before the pod's own grace period would end.
     Clamped(Duration),
 }
 
-/// Deletion of a pod that is terminating.
+/// Accepted deletion of a terminating pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
     /// Time of the first deletion request.
     pub since: Instant,
-    /// Time by which the pod should have stopped.
+    /// End of the grace period.
     pub by: Instant,
 }
 
 impl Window {
-    /// Grace period of a request that is sent now: the pod's own if there is time for it, else the time that is left.
+    /// Grace period of a request that is sent now: the pod's own, but at most the time until the instance goes.
     pub fn grace(&self, grace: Duration, now: Instant) -> Grace {
         match self.left(now) {
             Some(left) if left < grace => Grace::Clamped(left),
@@ -39,21 +38,18 @@ impl Window {
         }
     }
 
-    /// Shorter grace period for a terminating pod that would outlast its instance: the time left. `None`: no further request is
+    /// Shorter grace period for a terminating pod that would still run when the instance goes. `None`: no further request is
     /// sent.
-    ///
-    /// The API server counts the grace period from the first deletion (apiserver, `registry/rest/delete.go`). A request is sent
-    /// only if the new end (first deletion + time left) lies at least `AHEAD` from now and before the present end. A new end in
-    /// the past would kill the pod at once. The kubelet counts from its notification (kubernetes, `pod_workers.go`), so the pod
-    /// gets all of an accepted grace period.
     pub fn shortened(&self, deletion: Deletion, now: Instant) -> Option<Grace> {
         let outlasts = self.instance_goes.hard().is_some_and(|goes| goes < deletion.by);
         let left = self.left(now).filter(|_| outlasts)?;
+        // The API server counts from the first deletion (apiserver, `registry/rest/delete.go`). A new end in the past would kill the
+        // pod at once.
         let is_taken = now + AHEAD..deletion.by;
         is_taken.contains(&(deletion.since + left)).then_some(Grace::Clamped(left))
     }
 
-    /// Time until the instance goes, minus the margin, rounded down to whole seconds, because the API has no fractions.
+    /// Time until the instance goes, minus the margin, rounded down to whole seconds. `None`: the time is unknown.
     fn left(&self, now: Instant) -> Option<Duration> {
         let left = self.instance_goes.hard()?.saturating_duration_since(now).saturating_sub(self.margin);
         Some(Duration::from_secs(left.as_secs()).max(LEAST_GRACE))

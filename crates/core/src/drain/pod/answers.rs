@@ -1,4 +1,4 @@
-//! Effect of the API server's answer on a pod: its next state and the time of its next request. Pure.
+//! Applies an API server's answer to a pod: sets the pod's next state, and the time of the next request. Pure.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
@@ -11,8 +11,7 @@ use super::{Failures, PodState, RETRY, RequestedBy, SLOW_RETRY, Tracked, later};
 use crate::drain::answer::Answer;
 use crate::drain::deadline::Window;
 
-/// Maximum pause while the API server does not answer. Unanswered requests are no load, and a spot notice leaves only two minutes
-/// once the API server is back.
+/// Maximum pause after a request without an answer. A spot notice leaves only two minutes for the drain.
 const UNANSWERED_RETRY: Duration = Duration::from_secs(2);
 
 impl Tracked {
@@ -68,8 +67,7 @@ impl Tracked {
     }
 
     /// Time of the next request after a failure. The pause doubles with each failure in a row, up to [`SLOW_RETRY`], and is not
-    /// shorter than `Retry-After`. Constant short pauses would call a failing webhook millions of times while a hook holds the
-    /// instance, and overload a busy API server in a storm.
+    /// shorter than `Retry-After`.
     fn again(&self, retry_after: Option<Duration>, window: Window, now: Instant) -> Instant {
         let pause = self.pause().max(retry_after.unwrap_or_default());
         window.again(self.spread(pause), self.needs(window), now)
@@ -80,7 +78,7 @@ impl Tracked {
         (RETRY * 2_u32.saturating_pow(failures)).min(SLOW_RETRY)
     }
 
-    /// Lengthens a pause by up to half, depending on the pod's name: pods that are throttled together retry at different times.
+    /// Lengthens a pause by up to half, by the hash of the pod's name, so that different pods retry at different times.
     fn spread(&self, pause: Duration) -> Duration {
         let mut hasher = DefaultHasher::new();
         self.name.hash(&mut hasher);
@@ -104,8 +102,8 @@ impl Tracked {
         }
     }
 
-    /// Records a refusal that may concern only this pod, such as an admission webhook's. The failing eviction then blocks the pod
-    /// as a PDB would.
+    /// Records a refused request, for example by an admission webhook. If nothing else blocks the pod, the failing eviction
+    /// becomes the pod's blocker.
     fn refused(&mut self, message: String, again: Instant) -> Option<Transition> {
         if let None | Some(Blocker::FailingEviction(_)) = self.blocked.by() {
             self.blocked = Blocked::By(Blocker::FailingEviction(message.clone()));

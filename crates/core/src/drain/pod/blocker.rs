@@ -1,4 +1,4 @@
-//! Blockers of a pod. Pure.
+//! Describes what blocks the eviction of a pod, such as a PodDisruptionBudget. Pure.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use crate::drain::do_not_disrupt::DoNotDisrupt;
 pub enum Blocker {
     /// A PodDisruptionBudget that allows no disruption now.
     Budget(BudgetName),
-    /// Several PDBs, which the eviction API cannot handle. Holds the names of the first few, once known.
+    /// Several PodDisruptionBudgets, which the eviction API does not support. Holds some of their names, if known.
     SeveralBudgets(Vec<String>),
-    /// The namespace is being deleted. Its pods cannot be evicted, and are deleted with it.
+    /// The pod's namespace is being deleted, so the API server refuses evictions.
     Namespace,
     DoNotDisrupt(DoNotDisrupt),
-    /// The API server fails or refuses to evict the pod, and no other blocker is known.
+    /// The API server fails or refuses the eviction. Holds the message.
     FailingEviction(String),
 }
 
@@ -50,7 +50,7 @@ pub enum Blocked {
     Never,
     /// Last blocker of a pod that is no longer blocked.
     Formerly(Blocker),
-    /// Present blocker, as far as is known.
+    /// Present blocker.
     By(Blocker),
 }
 
@@ -79,7 +79,7 @@ impl Blocked {
     }
 }
 
-/// Namespace and name of a PodDisruptionBudget. Messages show only the name, because the pods have the same namespace.
+/// Namespace and name of a PodDisruptionBudget. Messages show only the name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BudgetName {
     pub namespace: String,
@@ -87,7 +87,7 @@ pub struct BudgetName {
 }
 
 impl BudgetName {
-    /// Advice to set the policy that releases pods that are not Ready, with the command for it.
+    /// Advice to set `unhealthyPodEvictionPolicy: AlwaysAllow`, with the kubectl command.
     pub fn unready_pods_advice(&self) -> String {
         let Self { namespace, name } = self;
         format!(

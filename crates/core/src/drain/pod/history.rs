@@ -1,4 +1,4 @@
-//! History of a pod: the requests to leave, and their answers. Pure.
+//! Records the requests to evict or delete a pod, and their answers. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use crate::drain::answer::Answer;
 use crate::drain::deadline::Grace;
 use crate::drain::request::Method;
 
-/// Requests to a pod and their answers, for pacing and for the receipt.
+/// Requests to a pod and the API server's answers, which determine the next request and are shown in the receipt.
 #[derive(Debug, Clone)]
 pub struct PodHistory {
-    /// Time of the first observation by the drain.
+    /// Time at which the drain first observed the pod.
     first_seen_at: Instant,
     requests: Option<RequestsMade>,
     /// The API server refused the last request.
     is_refused: bool,
-    /// Number of answers by name.
+    /// Number of answers by [`Answer::name`].
     pub answers: BTreeMap<&'static str, u32>,
     /// Time of the first accepted request.
     pub accepted_at: Option<Instant>,
-    /// Shortest grace period that the API server reported for the pod, from any client's deletion.
+    /// Shortest `deletionGracePeriodSeconds` that was observed in the pod's metadata.
     pub least_given: Option<Duration>,
     /// Client whose request made the pod leave, if known.
     pub left_by: Option<RequestedBy>,
@@ -70,7 +70,7 @@ impl PodHistory {
         self.last_request().map(|last| last.method)
     }
 
-    /// Returns `true` if the last request ignored blockers.
+    /// Returns `true` if the last request was a deletion.
     pub fn is_forced(&self) -> bool {
         self.last_method().is_some_and(Method::is_forced)
     }
@@ -79,7 +79,7 @@ impl PodHistory {
         self.is_refused && self.is_forced()
     }
 
-    /// Returns `true` if a request was accepted, or may have been: no request has an answer yet, or an answer was lost.
+    /// Returns `true` if the API server accepted a request, or may have accepted a request that has no answer.
     pub fn may_be_accepted(&self) -> bool {
         self.accepted_at.is_some() || self.answers.is_empty() || self.answers.contains_key("no-answer")
     }
@@ -88,7 +88,7 @@ impl PodHistory {
         self.requests.map(|requests| requests.first_at)
     }
 
-    /// Time of the last request, or of the first observation.
+    /// Time of the last request, or of the pod's first observation if no request was sent.
     pub fn last_requested_at(&self) -> Instant {
         self.last_request().map_or(self.first_seen_at, |last| last.at)
     }
@@ -97,7 +97,7 @@ impl PodHistory {
         self.requests.map_or(0, |requests| requests.evictions)
     }
 
-    /// Counts an answer to the last request. Returns how often this answer has come so far.
+    /// Counts the answer to the last request. Returns the number of answers with the same name.
     pub fn count(&mut self, answer: &Answer) -> u32 {
         self.is_refused = answer.is_refusal();
         let count = self.answers.entry(answer.name(self.last_method().unwrap_or(Method::Evict))).or_default();

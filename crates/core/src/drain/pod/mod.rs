@@ -1,8 +1,7 @@
-//! Pod in a drain: state, blocker (such as a PodDisruptionBudget, PDB) and next request. Pure.
+//! Tracks one pod of a drain: the pod's state, what blocks its eviction, and the next request. Pure.
 //!
-//! [`Tracked::blocked`] names the pod's blocker. A blocked pod waits until the blocker goes away (`budgets` observes PDBs) or
-//! until its next eviction is due. From a time that [`forcing`](super::deadline) calculates, [`Tracked::next_request`] returns
-//! the pod's deletion despite the blocker.
+//! A *blocker*, such as a PodDisruptionBudget (PDB), prevents the eviction of a pod. A blocked pod waits until the blocker goes
+//! away or the next eviction is due. From [`Window::forced_from`] on, the pod is deleted despite the blocker.
 
 mod answers;
 pub mod blocker;
@@ -25,8 +24,7 @@ use transition::Transition;
 
 /// Pause after the first failed request. Each further failure in a row doubles the pause, up to [`SLOW_RETRY`].
 const RETRY: Duration = Duration::from_millis(500);
-/// Pause after a lasting failure: a missing right, a second PDB, a terminating namespace. Equal to kubectl's pause after a
-/// refused eviction.
+/// Pause after a failure that is likely to last, such as a missing right. Equal to kubectl's pause after a refused eviction.
 const SLOW_RETRY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
@@ -36,19 +34,19 @@ pub struct Tracked {
     pub grace: Duration,
     /// Names of the pod's persistent volume claims.
     pub claims: Vec<String>,
-    /// Labels when the pod was first observed. PDB selectors match these.
+    /// Labels of the pod when first observed. PDB selectors match these labels.
     pub labels: BTreeMap<String, String>,
     /// No container of the pod runs any more.
     pub has_finished: bool,
     /// The pod runs and is not Ready.
     pub is_unready: bool,
-    /// The pod was placed after the cordon, which it tolerates. The drain neither waits for the pod nor forces it.
+    /// The pod tolerates the cordon, and was placed on the node after the cordon. The drain does not wait for the pod.
     pub is_returned: bool,
     pub state: PodState,
     pub blocked: Blocked,
-    /// Failures in a row of the last requests. They are kept while the next request is under way.
+    /// Failed requests in a row, if the last answer was a failure.
     pub failures: Option<Failures>,
-    /// Last observed deletion, by any client.
+    /// Last observed deletion of the pod.
     pub deletion: Option<Deletion>,
     pub history: PodHistory,
 }
@@ -56,8 +54,8 @@ pub struct Tracked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodState {
     Stays(Stays),
-    /// The pod has no request under way. The next is sent at `due`, but not before the pod's tier begins. `None`: when the pod's
-    /// blocker goes away.
+    /// No request is under way. The next request is sent at `due`, but not before the turn of the pod's tier. `None`: the pod
+    /// waits for its blocker to go away, or is not evicted.
     Waits {
         due: Option<Instant>,
     },
@@ -66,19 +64,19 @@ pub enum PodState {
     Leaving {
         by: Instant,
     },
-    /// The pod was terminating, and the drain no longer waits for its end.
+    /// The drain no longer waits for the terminating pod.
     Unconfirmed(Unconfirmed),
     Gone {
         at: Instant,
     },
 }
 
-/// Reason not to wait any longer for the end of a terminating pod.
+/// Reason why the drain no longer waits for a terminating pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unconfirmed {
-    /// The node has stopped answering, so the pod's end will not be reported.
+    /// The kubelet has stopped reporting, so the end of the pod will not be reported.
     Silent,
-    /// The pod should have stopped long ago, and the node answers.
+    /// The pod should have stopped long ago, but is still terminating on a node that answers.
     Stuck,
 }
 
@@ -91,7 +89,7 @@ impl Unconfirmed {
     }
 }
 
-/// Failed requests in a row.
+/// Failed requests in a row: their number, and the last message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failures {
     pub in_a_row: u32,
@@ -118,25 +116,24 @@ impl Tracked {
         }
     }
 
-    /// Returns `true` if the pod still has to leave and no request is under way.
+    /// Returns `true` if the pod waits for its next request.
     pub fn waits(&self) -> bool {
         matches!(self.state, PodState::Waits { .. })
     }
 
-    /// Returns `true` if the drain waits for the pod: the pod still has to leave or is terminating, and is not a returned pod.
+    /// Returns `true` if the drain waits for the pod to leave. A pod with `is_returned` does not count.
     pub fn has_to_leave(&self) -> bool {
         !self.is_returned
             && matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
     }
 
-    /// Time that the pod needs to leave: its grace period, and the reserve for detaching its volumes. Volumes with multi-attach
-    /// need no reserve, but they are recognized only after the pod has gone.
+    /// Time that the pod needs to leave: its grace period plus the time for detaching its volumes.
     pub fn needs(&self, window: Window) -> Duration {
         let detaching = if self.claims.is_empty() { Duration::ZERO } else { window.detaching };
         self.grace.saturating_add(detaching)
     }
 
-    /// Time from which the pod is requested to leave even if pods of earlier tiers remain.
+    /// Time from which the pod is evicted even if pods of earlier tiers remain.
     pub fn leaves_from(&self, window: Window) -> Option<Instant> {
         match self.tier {
             Tier::Ordinary => Some(window.start),
@@ -154,7 +151,7 @@ impl Tracked {
         self.has_finished && self.waits() && self.blocked.by().is_some()
     }
 
-    /// Remedy for the last budget that blocked the pod, if the pod is not Ready.
+    /// Advice about the PDB that last blocked the pod, if the pod is not Ready.
     pub fn advice(&self) -> Option<String> {
         self.blocked.last()?.budget().filter(|_| self.is_unready).map(BudgetName::unready_pods_advice)
     }
@@ -163,9 +160,9 @@ impl Tracked {
         self.blocked.by().and_then(Blocker::budget)
     }
 
-    /// Time and method of the next request, if no other event comes first:
-    /// * eviction at `due`, or when the do-not-disrupt annotation ends;
-    /// * deletion from the forced time on, if the pod is blocked, has a running container and is not a returned pod;
+    /// Time and method of the next request, unless another event comes first:
+    /// * eviction: at `due`, or when the do-not-disrupt annotation is no longer respected;
+    /// * deletion: from [`Window::forced_from`] on, if the pod is blocked, has a running container and is not `is_returned`;
     /// * `None`: the pod waits for its blocker to go away, or needs no request.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
@@ -188,7 +185,7 @@ impl Tracked {
         }
     }
 
-    /// Time at which the pod is no longer blocked: the annotation ends, or the pod is forced.
+    /// Time at which the do-not-disrupt annotation ends, or the pod is deleted despite another blocker. `None`: never.
     pub fn blocked_until(&self, window: Window) -> Option<Instant> {
         match (self.blocked.by(), self.state) {
             (Some(Blocker::DoNotDisrupt(_)), PodState::Waits { due }) => self.annotation_ends(due, window),
@@ -196,24 +193,23 @@ impl Tracked {
         }
     }
 
-    /// Time from which the do-not-disrupt annotation is ignored: its own end, or the time from which critical pods are evicted,
-    /// if that is earlier.
+    /// Time from which the do-not-disrupt annotation is ignored: the earlier of its expiry `own` and [`Window::critical_from`].
     fn annotation_ends(&self, own: Option<Instant>, window: Window) -> Option<Instant> {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// Earliest time of the forced deletion. After a failed deletion: `RETRY` later, and not before `due`, which includes the API
-    /// server's `Retry-After`. In any other case: the time of the last request, which causes no delay.
+    /// Earliest time of the next deletion. After a failed deletion: `RETRY` after that deletion, and not before `due`. Otherwise:
+    /// a time in the past.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }
     }
 
-    /// Timeout of a request that is sent now; `None`: the usual timeout of a call. If the last deletion was refused, an eviction
-    /// gets only a short timeout, because the eviction must not delay the next deletion.
+    /// Timeout of a request that is sent now. `None`: the client's default timeout.
     pub fn timeout(&self, method: Method, window: Window, now: Instant) -> Option<Duration> {
         match method {
             Method::Delete => None,
+            // The eviction must not delay the next deletion.
             Method::Evict if self.history.is_deletion_refused() => Some(LEAST_EVICTION_TIMEOUT),
             Method::Evict => window.eviction_timeout(self.needs(window), now),
         }
@@ -235,7 +231,7 @@ impl Tracked {
         self.state = PodState::Requested;
     }
 
-    /// Records a blocker, and the time of the next eviction in case the blocker stays.
+    /// Records what blocks the pod. The next eviction is sent at `due`, or when the blocker goes away.
     pub fn block(&mut self, by: Blocker, due: Option<Instant>) -> Option<Transition> {
         let is_new = self.blocked.last() != Some(&by);
         self.blocked = Blocked::By(by.clone());
@@ -244,14 +240,15 @@ impl Tracked {
         is_new.then(|| Transition::Blocked(self.name.clone(), by))
     }
 
-    /// Sets the state, and ends the pod's blockage and its failures.
+    /// Sets the state. Clears the blocker and the failures.
     pub fn settle(&mut self, state: PodState) {
         self.blocked.end();
         self.failures = None;
         self.state = state;
     }
 
-    /// Records a do-not-disrupt annotation. No effect if the annotation has ended or the pod was requested to leave.
+    /// Records a do-not-disrupt annotation as the pod's blocker, if the annotation is still respected and no request is under
+    /// way.
     pub fn not_to_be_disrupted(
         &mut self,
         by: DoNotDisrupt,
@@ -270,21 +267,21 @@ impl Tracked {
         self.release(|by| matches!(by, Blocker::DoNotDisrupt(_)), now);
     }
 
-    /// Records that the drain leaves the pod alone. No effect on a terminating pod, for which the drain waits.
+    /// Records that the drain does not evict the pod. A terminating pod keeps its state.
     pub fn stays(&mut self, why: Stays) {
         if matches!(self.state, PodState::Waits { .. } | PodState::Requested) {
             self.settle(PodState::Stays(why));
         }
     }
 
-    /// Records that the pod has lost its annotation `spillway/drain=skip`. Its eviction is due.
+    /// Records that the annotation `spillway/drain=skip` was removed. The pod's eviction is due now.
     pub fn not_to_be_skipped(&mut self, now: Instant) {
         if self.state == PodState::Stays(Stays::Skipped) {
             self.state = PodState::Waits { due: Some(now) };
         }
     }
 
-    /// Records the names of the budgets that cover the pod, if several budgets block it.
+    /// Records the names of the PDBs that select the pod, if several PDBs block the pod.
     pub fn covered_by(&mut self, covering: impl FnOnce(&Self) -> Vec<String>) -> Option<Transition> {
         let Some(Blocker::SeveralBudgets(before)) = self.blocked.by() else { return None };
         let names = covering(self);
@@ -296,21 +293,21 @@ impl Tracked {
         Some(Transition::Blocked(self.name.clone(), by))
     }
 
-    /// Records that the pod's containers have ended, so that its eviction violates no PDB.
+    /// Records that the pod's containers have ended. The eviction of a finished pod violates no PDB.
     pub fn finished(&mut self, now: Instant) {
         self.has_finished = true;
         self.release(|_| true, now);
     }
 
-    /// Records that the blocker has gone away, if `is_released` returns `true` for it.
+    /// Makes the pod's eviction due now, if `is_released` returns `true` for the pod's blocker.
     pub fn release(&mut self, is_released: impl Fn(&Blocker) -> bool, now: Instant) {
         if self.is_blocked() && self.blocked.by().is_some_and(is_released) {
             self.settle(PodState::Waits { due: Some(now) });
         }
     }
 
-    /// Records that the pod has a `deletionTimestamp`, set by any client. A waiting pod then counts as terminating, unless the
-    /// pod would outlast its instance. In that case a request with a shorter grace period is due.
+    /// Records that the pod has a `deletionTimestamp`. If the pod would still run when the instance goes, a request with a
+    /// shorter grace period is due.
     pub fn terminating(&mut self, deletion: Deletion, given: Option<Duration>, window: Window, now: Instant) {
         self.deletion = Some(deletion);
         self.history.least_given = self.history.least_given.into_iter().chain(given).min();
@@ -338,7 +335,7 @@ impl Tracked {
         }
     }
 
-    /// Grace period of the last request; the pod's own if there was none.
+    /// Grace period of the last request, or the pod's own if no request was sent.
     fn granted(&self) -> Duration {
         match self.history.last_request().map(|last| last.grace) {
             Some(Grace::Clamped(given)) => given,
@@ -346,7 +343,7 @@ impl Tracked {
         }
     }
 
-    /// Shortest known grace period that a request gave the pod. `None`: the pod has its own grace period.
+    /// Shortest grace period that a request of any client gave the pod. `None`: not shorter than the pod's own.
     pub fn shortened_grace(&self) -> Option<Duration> {
         // A request that was refused gave the pod no grace period.
         let ours = self.history.may_be_accepted().then(|| self.granted());
@@ -358,8 +355,8 @@ impl Tracked {
         self.history.last_request().is_some() && self.history.least_given.is_some_and(|seen| seen < self.granted())
     }
 
-    /// Records that the garbage collector removes the pod's object while its containers may still run. The pod counts as
-    /// terminating until the end of its grace period or of the window.
+    /// Records that the pod garbage collector deletes the pod's object. The containers may still run, so the pod counts as
+    /// terminating.
     pub fn collected(&mut self, window: Window, now: Instant) {
         let by = match self.state {
             PodState::Waits { .. } | PodState::Requested => later(now, self.granted()),
@@ -369,7 +366,7 @@ impl Tracked {
         self.settle(PodState::Leaving { by: by.min(window.end - window.margin) });
     }
 
-    /// Records that the node of a collected pod answers. If no deletion was requested, the pod still has to leave.
+    /// Records that the kubelet answers. A pod that was marked for garbage collection but not deleted still has to leave.
     pub fn not_collected(&mut self, now: Instant) {
         let is_leaving = matches!(self.state, PodState::Leaving { .. });
         if is_leaving && self.deletion.is_none() && self.history.accepted_at.is_none() {
@@ -389,7 +386,7 @@ impl Tracked {
     }
 }
 
-/// Adds a grace period to `now`, at most a year. A huge period would overflow the clock.
+/// Adds a grace period to `now`, but at most a year, because a huge period would overflow the clock.
 fn later(now: Instant, by: Duration) -> Instant {
     const YEAR: Duration = Duration::from_hours(365 * 24);
     now + by.min(YEAR)

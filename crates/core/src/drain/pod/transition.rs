@@ -6,19 +6,19 @@ use crate::drain::plan::PodName;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transition {
-    /// The pod was evicted, or deleted while nothing blocked it.
+    /// The API server accepted an eviction, or a deletion of a pod that nothing blocked.
     Evicted(PodName),
-    /// The pod was deleted despite its blocker.
+    /// The API server accepted the deletion of a pod despite its blocker.
     Forced(PodName, Blocker),
     Gone(PodName),
-    /// The pod was placed after the cordon, which it tolerates.
+    /// The pod tolerates the cordon, and was placed on the node after the cordon.
     Returned(PodName),
-    /// The pod was terminating, and the drain no longer waits for its end.
+    /// The drain no longer waits for the terminating pod.
     Unconfirmed(PodName, Unconfirmed),
     /// The pod is blocked. Logged once for each pod and blocker.
     Blocked(PodName, Blocker),
     /// A request to the pod failed. Logged again only if the message changes.
     Failed(PodName, String),
-    /// A right is missing. Logged once, not for each pod.
+    /// The client lacks a right. Logged once for each right.
     Forbidden(String),
 }

@@ -87,7 +87,7 @@ fn given_back() -> UncordonResult {
 }
 
 fn left_alone(why: CordonOwner) -> UncordonResult {
-    UncordonResult::LeftAlone { node: "n-1".to_owned(), why }
+    UncordonResult::CordonKept { node: "n-1".to_owned(), why }
 }
 
 fn not_ours() -> UncordonResult {

@@ -31,7 +31,7 @@ pub(in crate::account) fn group(hooks: &[GroupHook]) -> Group {
 }
 
 fn check(group: Group, variables: &[(&str, &str)]) -> Check {
-    look(&[group], &ClusterName::new("prod"), &settings(variables), "us-east-1")
+    run_check(&[group], &ClusterName::new("prod"), &settings(variables), "us-east-1")
 }
 
 fn found(group: Group, variables: &[(&str, &str)]) -> Vec<(FindingId, Severity)> {
@@ -65,7 +65,7 @@ fn group_name_is_one_word_of_the_command() {
 
 #[test]
 fn group_without_drained_nodes_needs_no_hook() {
-    let check = look(&[], &ClusterName::new("prod"), &settings(&[]), "");
+    let check = run_check(&[], &ClusterName::new("prod"), &settings(&[]), "");
     assert_eq!((check.status, check.cluster.as_deref()), (CheckStatus::Ok, Some("prod")));
     assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=kitchen")]), []);
     assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=shop")]).len(), 1);

@@ -1,4 +1,4 @@
-//! PodDisruptionBudgets of the cluster: the pods that each budget covers, and the disruptions that it allows. Pure.
+//! Finds the PodDisruptionBudgets that cover a pod, and the disruptions that each budget allows. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,11 +35,11 @@ pub(super) enum Allows {
     Now(usize),
     NoneNow,
     Never,
-    /// No disruption. The text says why the budget's controller cannot calculate the allowed disruptions.
+    /// Reason why the disruption controller cannot calculate the budget. No disruption is allowed.
     Unknown(String),
 }
 
-/// Budget from the API server, reduced to the needed fields. `None` if the budget has no valid selector.
+/// Budget as listed by the API server; `None` if the budget has no valid selector.
 #[derive(Debug, Deserialize)]
 #[serde(from = "PodDisruptionBudget")]
 pub(super) struct ListedBudget(Option<BudgetView>);
@@ -90,18 +90,18 @@ impl BudgetView {
         }
     }
 
-    /// Returns `true` if the budget blocks unready pods: too few pods are healthy, and the policy is not `AlwaysAllow`.
+    /// Returns `true` if the budget's `unhealthyPodEvictionPolicy` currently prevents the eviction of unready pods.
     pub(super) fn holds_unhealthy(&self) -> bool {
         !self.evicts_unhealthy && self.pods.healthy < self.pods.desired
     }
 
-    /// Selector in the syntax of `kubectl get pods --selector`.
+    /// Returns the selector in the syntax of `kubectl get pods --selector`.
     pub(super) fn selector(&self) -> String {
         self.selector.to_string()
     }
 }
 
-/// Returns the disruptions that the status of a budget allows. `Allows::Never` means that the budget requires all its pods.
+/// Reads the allowed disruptions. `Allows::Never` means that all pods of the budget must stay healthy.
 fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
     match (usize::try_from(status.disruptions_allowed), not_calculated(status)) {
         (Ok(pods @ 1..), _) => Allows::Now(pods),
@@ -111,8 +111,7 @@ fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
     }
 }
 
-/// Returns the reason if the disruption controller cannot calculate a budget: its pods have no controller, or the controller has
-/// no scale (kubernetes 1.36, `pkg/controller/disruption/disruption.go`).
+/// Returns the reason if the disruption controller cannot calculate a budget (`pkg/controller/disruption/disruption.go`).
 fn not_calculated(status: &PodDisruptionBudgetStatus) -> Option<String> {
     let failed = |condition: &&Condition| condition.type_ == "DisruptionAllowed" && condition.reason == "SyncFailed";
     let condition = status.conditions.iter().flatten().find(failed);
@@ -121,7 +120,7 @@ fn not_calculated(status: &PodDisruptionBudgetStatus) -> Option<String> {
     message.or_else(|| without_controller.then(|| "no controller makes its pods".to_owned()))
 }
 
-/// Writes "it requires 3 of its 3 pods to be healthy".
+/// Formats the count: "it requires 3 of its 3 pods to be healthy".
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pods = if self.expected == 1 { "pod" } else { "pods" };
@@ -135,7 +134,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Budget of an app in namespace shop.
+    /// Creates a budget for the pods of an app in namespace shop.
     pub(in super::super) fn budget(name: &str, app: &str, status: &Value) -> PodDisruptionBudget {
         let budget = json!({"metadata": {"name": name, "namespace": "shop"},
             "spec": {"selector": {"matchLabels": {"app": app}}}, "status": status});
@@ -188,7 +187,7 @@ pub(super) mod tests {
         assert_eq!(allows(&status(1, 2, &[])), Allows::Now(1));
     }
 
-    /// An empty selector covers the whole namespace, a missing one no pod.
+    /// An empty selector covers the whole namespace. A missing selector covers no pod.
     #[test]
     fn budget_covers_selected_pods_of_its_namespace() {
         let mut budgets = ClusterBudgets::default();

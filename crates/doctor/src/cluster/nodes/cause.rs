@@ -8,16 +8,16 @@ use spillway_core::drain::pod::blocker::BudgetName;
 pub(super) enum Cause {
     NeverAllows(BudgetName),
     AllowsNoneNow(BudgetName),
-    /// Budget that allows too few disruptions at a time for the number of its pods on one node.
+    /// Budget with more pods on one node than can be evicted during a spot notice.
     AllowsFew(BudgetName, TooMany),
     SeveralBudgets(BTreeSet<BudgetName>),
-    /// Budget of a pod whose eviction the API server refuses, with the reason.
+    /// Budget, and the reason why the API server refuses to evict one of the budget's pods.
     Refused(BudgetName, String),
-    /// Controller whose pods have a grace period longer than a spot notice, or a pod without a controller.
+    /// Grace period longer than a spot notice. The text names the pod's controller or, without a controller, the pod.
     Grace(String),
-    /// Controller whose pods have a do-not-disrupt annotation, or a pod without a controller.
+    /// Do-not-disrupt annotation. The text names the pod's controller or, without a controller, the pod.
     DoNotDisrupt(String),
-    /// Missing right to set the condition `DisruptionTarget` on pods of Jobs that a budget covers.
+    /// Missing right to set the condition `DisruptionTarget` on the pods of a Job.
     NoDisruptionTarget,
 }
 
@@ -29,8 +29,8 @@ pub(super) struct TooMany {
 }
 
 impl Cause {
-    /// Returns `true` if the cause prevents a clean drain of its nodes in two minutes.
-    pub(super) fn holds_its_nodes(&self) -> bool {
+    /// Returns `true` if the cause prevents the drain of a node in two minutes.
+    pub(super) fn prevents_drain(&self) -> bool {
         !matches!(self, Self::NoDisruptionTarget)
     }
 
@@ -51,7 +51,7 @@ impl Cause {
     }
 }
 
-/// `namespace/name` of a budget.
+/// Formats the budget as `namespace/name`.
 fn full(budget: &BudgetName) -> String {
     format!("{}/{}", budget.namespace, budget.name)
 }

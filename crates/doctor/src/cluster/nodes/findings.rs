@@ -1,4 +1,4 @@
-//! One finding for each cause that delays or blocks drains. Pure.
+//! Describes each cause that delays or blocks drains as a finding. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
     finding.on(held_up.nodes.iter())
 }
 
-/// Remedy if the budget blocks unready pods, else an empty text.
+/// Returns advice if the budget blocks unready pods, or else an empty text.
 fn held_unhealthy(budget: Option<&BudgetView>) -> String {
     let budget = budget.filter(|budget| budget.holds_unhealthy());
     budget.map(|budget| format!("; {}", budget.name.unready_pods_advice())).unwrap_or_default()
@@ -193,7 +193,7 @@ impl FindingText<'_> {
     }
 }
 
-/// Joins the first five names, and adds the number of the other names.
+/// Joins the first five of `count` names: "a, b, c, d, e and 2 more".
 pub(super) fn first_names<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
     const NAMED: usize = 5;
     let first = names.take(NAMED).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Nodes that Spillway drains, and the number of other nodes by reason. Pure.
+//! Selects the nodes that Spillway drains. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,7 +15,6 @@ use spillway_settings::{NoticeFamily, Settings};
 
 use crate::report::counted;
 
-/// Name of a node, shared by many findings.
 pub(super) type NodeName = Arc<str>;
 
 #[derive(Debug, Deserialize)]
@@ -58,14 +57,14 @@ pub(super) struct Fleet {
     settings: Settings,
     pub(super) ours: BTreeSet<NodeName>,
     others: BTreeMap<&'static str, usize>,
-    /// Nodes of `ours` that neither a label nor an owning `NodeClaim` assigns to a manager.
+    /// Nodes of `ours` that have neither a `NodeClaim` nor a label of Karpenter or EKS.
     pub(super) unowned: BTreeSet<NodeName>,
-    /// Nodes of `ours` with the taint of planned maintenance, and the instance of each.
+    /// Instances of the nodes in `ours` that have the taint of planned maintenance.
     pub(super) tainted: BTreeMap<NodeName, InstanceId>,
 }
 
 impl Fleet {
-    /// Creates an empty fleet. Nodes are selected as for a spot notice, even if `DrainOn` names only other notices.
+    /// Creates an empty fleet. Nodes are selected as for a spot notice, whatever `DrainOn` contains.
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         let (ours, unowned) = (BTreeSet::new(), BTreeSet::new());
@@ -85,7 +84,7 @@ impl Fleet {
         }
     }
 
-    /// Records the node if it has the taint of planned maintenance and is not cordoned. The drain of a cordoned node has begun.
+    /// Records a node with the taint of planned maintenance, unless the node is already cordoned.
     pub(super) fn add_if_planned(&mut self, name: &str, spec: &ListedSpec) {
         let is_planned = !spec.unschedulable && spec.taints.iter().any(|taint| taint.key == PLANNED);
         let instance = spec.provider_id.rsplit('/').next().and_then(InstanceId::parse);
@@ -115,7 +114,7 @@ impl Fleet {
     }
 }
 
-/// Writes "8 of 12 nodes are Spillway's to drain (the others: 4 Karpenter's)".
+/// Formats the numbers: "8 of 12 nodes are Spillway's to drain (the others: 4 Karpenter's)".
 impl fmt::Display for Fleet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ours = self.ours.len();

@@ -1,6 +1,6 @@
 //! Finds nodes that could not be drained in two minutes right now, and the pods or budgets that prevent the drain.
 //!
-//! Objects are reduced to the needed fields, so that a cluster of 5,000 nodes fits into memory.
+//! Keeps only the needed fields of each object, so that a cluster of 5,000 nodes fits into memory.
 
 mod budgets;
 mod cause;
@@ -40,10 +40,10 @@ use rehearsal::Rehearsal;
 use survey::Survey;
 use verdict::Pods;
 
-/// Field selector of the pods that have a node and have not finished.
+/// Field selector for pods that are on a node and have not finished.
 const RUNNING: &str = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
 
-pub(super) async fn look(
+pub(super) async fn run_check(
     client: &Client,
     context: &Context,
     cluster: &ClusterName,
@@ -56,9 +56,9 @@ pub(super) async fn look(
         Ok((fleet, budgets)) => {
             let ours = fleet.ours.iter().map(AsRef::as_ref);
             let region = &invocation.home.region;
-            let mut tagged = tags::look(&context.ec2, cluster, &fleet.unowned, region, end).await;
-            tagged.extend(planned::look(context, &fleet.tainted, end).await);
-            let cordon = cordon::look(client, settings, ours, &invocation.request_id, end).await;
+            let mut tagged = tags::run_check(&context.ec2, cluster, &fleet.unowned, region, end).await;
+            tagged.extend(planned::run_check(context, &fleet.tainted, end).await);
+            let cordon = cordon::run_check(client, settings, ours, &invocation.request_id, end).await;
             let window = spot::NOTICE.unsigned_abs().saturating_sub(MARGIN);
             let mut survey = Survey::new(&fleet, &budgets, window, clock.now());
             let listed = add_pods(client, &mut survey, end).await;
@@ -66,7 +66,7 @@ pub(super) async fn look(
                 Evictions::Allowed => rehearsal::rehearse(client, &mut survey, clock, end).await,
                 Evictions::Denied => Rehearsal::Skipped,
             };
-            survey.hold_by_few_allowed();
+            survey.record_slow_budgets();
             // A failed review counts as allowed here: the check of the rights reports the failure.
             if survey.has_jobs_behind_budgets() && rights::may_set_disruption_target(client, end).await.unwrap_or(true)
             {
@@ -105,7 +105,7 @@ async fn fleet_and_budgets(
     Ok((fleet, budgets))
 }
 
-/// Adds the running pods to the survey. After an error, the survey has the pods of the earlier pages.
+/// Adds all unfinished pods to the survey. If a page fails, pods of earlier pages stay in the survey.
 async fn add_pods(client: &Client, survey: &mut Survey<'_>, end: Instant) -> Result<(), ApiError> {
     let mut pods = Pages::<Pod>::of::<Pod>(client, ListParams::default().fields(RUNNING), end);
     while let Some(page) = pods.next().await? {

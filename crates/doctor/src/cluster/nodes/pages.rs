@@ -1,4 +1,4 @@
-//! Lists of any length from the API server, read page by page.
+//! Reads long lists from the API server page by page.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -11,23 +11,23 @@ use spillway_drainer::kube::{ApiError, list, until};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-/// Maximum number of objects on a page: some 2 MB of pods.
+/// Maximum number of objects on a page. A page of pods has about 2 MB.
 const PAGE: u32 = 250;
-/// Retry period of one page. A busy API server needs a second or two for a page.
+/// Time after which a failing page is no longer retried.
 const RETRY_PERIOD: Duration = Duration::from_secs(60);
 
-/// Pages of a list. Objects are parsed as `K`, which has only the needed fields.
+/// Paged list of objects, parsed as `K`.
 pub(super) struct Pages<'a, K> {
     client: &'a Client,
     request: Request,
-    /// Next request; `None` after the last page.
+    /// Parameters of the next request; `None` after the last page.
     next: Option<ListParams>,
     end: Instant,
     object: PhantomData<K>,
 }
 
 impl<'a, K: DeserializeOwned> Pages<'a, K> {
-    /// Prepares a list of the selected objects of kind `R` in all namespaces. Pages are retried until `end`.
+    /// Prepares a list of all objects of kind `R` that match `selection`, in all namespaces.
     pub(super) fn of<R: Resource<DynamicType = ()>>(client: &'a Client, selection: ListParams, end: Instant) -> Self {
         let request = Request::new(R::url_path(&(), None));
         Self { client, request, next: Some(selection.limit(PAGE)), end, object: PhantomData }

@@ -12,7 +12,11 @@ use crate::catalogue::FindingId;
 use crate::report::{Finding, Severity, counted};
 use crate::retry_end;
 
-pub(super) async fn look(context: &Context, tainted: &BTreeMap<NodeName, InstanceId>, end: Instant) -> Option<Finding> {
+pub(super) async fn run_check(
+    context: &Context,
+    tainted: &BTreeMap<NodeName, InstanceId>,
+    end: Instant,
+) -> Option<Finding> {
     let mut left = Vec::new();
     for (node, instance) in tainted {
         match context.scheduled_for(instance, retry_end(end)).await {
@@ -55,7 +59,7 @@ mod tests {
         let tainted = [("n-1", waits), ("n-2", left)]
             .map(|(node, instance)| (NodeName::from(node), InstanceId::parse(instance).unwrap()));
         let end = Instant::now() + Duration::from_mins(1);
-        let finding = look(&context, &tainted.into(), end).await.unwrap();
+        let finding = run_check(&context, &tainted.into(), end).await.unwrap();
         assert_eq!(finding.command.as_deref(), Some("kubectl taint nodes n-2 spillway/planned-"));
     }
 }

@@ -1,4 +1,4 @@
-//! Evicts one pod of each budget that allows a disruption, as a dry run, to find webhooks that refuse evictions.
+//! Finds webhooks that refuse evictions: evicts one pod of each budget as a dry run.
 
 use futures_util::stream::{self, StreamExt as _};
 use kube::Client;
@@ -13,7 +13,7 @@ use super::cause::Cause;
 use super::survey::{Covered, Survey};
 use crate::retry_end;
 
-/// Maximum number of rehearsals in a cluster: fewer than the evictions of one full node.
+/// Maximum number of evictions to rehearse in one cluster.
 const MOST: usize = 100;
 const AT_ONCE: usize = 4;
 
@@ -23,11 +23,11 @@ pub(super) enum Rehearsal {
         unanswered: Vec<Unanswered>,
         left_out: usize,
     },
-    /// Skipped, because Spillway may not evict pods.
+    /// Skipped, because Spillway lacks the right to evict pods.
     Skipped,
 }
 
-/// Budget whose pod's eviction got no answer from the API server, with the reason.
+/// Budget for which the API server did not respond to the dry-run eviction.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unanswered {
     pub(super) budget: BudgetName,

@@ -1,4 +1,4 @@
-//! Collects the causes that delay or block drains, with their nodes and pods. Pure. Pods without an effect are not kept.
+//! Collects the causes that delay or block drains, with the affected nodes. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::budgets::{Allows, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::fleet::{Fleet, NodeName};
 
-/// Estimated time until a healthy pod replaces an evicted one: image pull, start and readiness probe.
+/// Estimated time until a healthy pod replaces an evicted pod.
 pub(super) const REPLACED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Maximum length of an object's name: a DNS subdomain (RFC 1123).
+/// Maximum length of an object's name in Kubernetes (RFC 1123 subdomain).
 const LONGEST_NAME: usize = 253;
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Survey<'a> {
     window: Duration,
     now: Timestamp,
     pub(super) held_up: BTreeMap<Cause, HeldUp>,
-    /// Budgets that allow a disruption, each with a pod whose eviction is rehearsed.
+    /// Budgets that allow a disruption, each with one pod for a dry-run eviction.
     pub(super) covered: BTreeMap<BudgetName, Covered>,
 }
 
@@ -38,14 +38,14 @@ pub(super) struct HeldUp {
     /// First pod that the cause affects, as `namespace/name`.
     pub(super) first: String,
     pub(super) grace: Duration,
-    /// Do-not-disrupt annotation of the most recently added pod with this cause.
+    /// Do-not-disrupt annotation of one affected pod.
     pub(super) do_not_disrupt: Option<String>,
 }
 
 #[derive(Debug)]
 pub(super) struct Covered {
     allowed: usize,
-    /// First pod that the budget covers, on `node`.
+    /// Pod on `node` whose eviction is tried as a dry run.
     pub(super) pod: Planned,
     pub(super) node: NodeName,
     on_nodes: BTreeMap<NodeName, usize>,
@@ -56,7 +56,7 @@ impl<'a> Survey<'a> {
         Self { fleet, budgets, window, now, held_up: BTreeMap::new(), covered: BTreeMap::new() }
     }
 
-    /// Adds a pod that a drain would evict. Other pods are ignored.
+    /// Records what would delay or block the eviction of a pod. Ignores pods that a drain would not evict.
     pub(super) fn add(&mut self, pod: &Pod) {
         let Some(planned) = plan(pod) else { return };
         if !matches!(planned.disposition, Disposition::Leaves | Disposition::DoNotDisrupt(_)) {
@@ -118,8 +118,8 @@ impl<'a> Survey<'a> {
         held_up
     }
 
-    /// Records the budgets that allow too few disruptions at a time for a node's pods. Call this after all pods are added.
-    pub(super) fn hold_by_few_allowed(&mut self) {
+    /// Records budgets with more pods on a node than can be evicted during a spot notice. Call this after all pods are added.
+    pub(super) fn record_slow_budgets(&mut self) {
         let rounds = usize::try_from(self.window.as_secs() / REPLACED_WITHIN.as_secs()).unwrap_or(usize::MAX);
         for (budget, Covered { allowed, mut on_nodes, .. }) in std::mem::take(&mut self.covered) {
             on_nodes.retain(|_, pods| *pods > allowed.saturating_mul(rounds.max(1)));
@@ -138,7 +138,7 @@ fn controller(pod: &Pod) -> Option<&OwnerReference> {
     pod.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
-/// Kind and name of a pod's controller, or the pod itself.
+/// Returns kind and name of the pod's controller or, without a controller, the pod's name.
 fn owner(pod: &Pod, planned: &Planned) -> String {
     // The API server does not limit names in an owner reference.
     let shortened = |text: &str| text.chars().take(LONGEST_NAME).collect::<String>();

@@ -1,5 +1,4 @@
-//! Finds instances with a tag of Karpenter or EKS Auto Mode whose node belongs to neither. The tag may make Spillway ignore
-//! their notices.
+//! Finds instances with a wrong tag of Karpenter or EKS Auto Mode, because Spillway may ignore notices for such instances.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +17,7 @@ use crate::retry_end;
 
 const IN_A_COMMAND: usize = 20;
 
-pub(super) async fn look(
+pub(super) async fn run_check(
     ec2: &Client,
     cluster: &ClusterName,
     unowned: &BTreeSet<NodeName>,
@@ -32,7 +31,7 @@ pub(super) async fn look(
     }
 }
 
-/// Returns at most two findings: for instances whose notices are ignored, and for instances of a group, whose tag is ignored.
+/// Returns one finding for instances whose notices are ignored, and one for instances whose wrong tag has no effect.
 fn findings(instances: &[Instance], cluster: &ClusterName, unowned: &BTreeSet<NodeName>, region: &str) -> Vec<Finding> {
     let mut tagged = BTreeMap::<bool, Tagged<'_>>::new();
     // Instances of another VPC may have the same DNS names.

@@ -1,4 +1,4 @@
-//! Check of nodes and pods: the nodes that could not be drained right now, with all findings. Pure.
+//! Combines all findings about nodes and pods into one check. Pure.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub(super) fn check(
 
 fn nodes<'a>(survey: &'a Survey<'_>) -> BTreeMap<&'a NodeName, Vec<String>> {
     let mut nodes = BTreeMap::<_, Vec<String>>::new();
-    for (cause, held_up) in survey.held_up.iter().filter(|(cause, _)| cause.holds_its_nodes()) {
+    for (cause, held_up) in survey.held_up.iter().filter(|(cause, _)| cause.prevents_drain()) {
         for node in &held_up.nodes {
             nodes.entry(node).or_default().push(cause.object());
         }
@@ -71,7 +71,7 @@ fn nodes<'a>(survey: &'a Survey<'_>) -> BTreeMap<&'a NodeName, Vec<String>> {
     nodes
 }
 
-/// Returns one finding for all budgets without an answer: the common cause is a busy API server.
+/// Combines all budgets whose dry-run eviction got no response into one finding.
 fn budgets_unknown(unanswered: &[Unanswered]) -> Option<Finding> {
     let [Unanswered { why: first, .. }, ..] = unanswered else { return None };
     let count = unanswered.len();

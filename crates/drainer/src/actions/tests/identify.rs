@@ -1,6 +1,6 @@
 use spillway_core::cluster::ClusterName;
 use spillway_core::instance::Instance;
-use spillway_eks::OtherNames;
+use spillway_eks::UnlistedNames;
 use spillway_notice::Notice;
 
 use super::*;
@@ -122,7 +122,7 @@ async fn ec2_is_retried_to_the_end_without_the_instances_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn remembered_clusters_are_searched_ten_parameters_a_call() {
+async fn stored_clusters_are_searched_ten_parameters_a_call() {
     let ca = json!({"ca": "Y2E=", "endpoint": "https://0A1B.gr7.us-east-1.eks.amazonaws.com"}).to_string();
     let found = json!({"Parameters": [{"Name": "/spillway/spillway/clusters/prod", "Value": ca}]});
     let names = json!({"Parameter": {"Value": "prod,s-2,s-3,s-4,s-5,s-6,s-7,s-8,s-9,s-10,s-11"}});
@@ -148,13 +148,13 @@ async fn self_tests_write_three_parameters_a_second() {
     let context = TestContext::new(&[("SPILLWAY_STACK", "spillway")], [], aws);
     let (clusters, began) = (&context.access.clusters, Instant::now());
     for (names, others) in [
-        (&["stage", "prod"][..], OtherNames::Drop),
-        (&["new"], OtherNames::Keep),
-        (&["new"], OtherNames::Keep),
-        (&["prod"], OtherNames::Drop),
+        (&["stage", "prod"][..], UnlistedNames::Drop),
+        (&["new"], UnlistedNames::Keep),
+        (&["new"], UnlistedNames::Keep),
+        (&["prod"], UnlistedNames::Drop),
     ] {
         let names: Vec<_> = names.iter().map(|name| ClusterName::new(*name)).collect();
-        clusters.remember_names(&names, others).await.unwrap();
+        clusters.store_names(&names, others).await.unwrap();
     }
     assert!(began.elapsed() >= Duration::from_secs(1), "three writes: {:?}", began.elapsed());
 }

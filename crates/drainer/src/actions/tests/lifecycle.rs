@@ -1,6 +1,6 @@
 use super::*;
 use crate::actions::lifecycle::HandlingStage::{Decided, Undecided};
-use crate::actions::lifecycle::{complete, last_answer, no_node, not_a_node};
+use crate::actions::lifecycle::{complete, no_node, not_a_node, result_after_failure};
 
 fn refused(status: u16, body: String) -> Expected {
     call("CompleteLifecycleAction").says(status, body)
@@ -81,7 +81,7 @@ async fn last_answer_depends_on_the_failure_and_its_stage() {
     let (terminate, launch) = (Case::held(Kind::Terminate), Case::held(Kind::Launch));
     let (terminate, launch) = (terminate.attempt(&context).await, launch.attempt(&context).await);
     let denied = |call| Failure::Aws(CallError::answered(call, "AccessDenied", "why", None));
-    let of = |attempt, failure: Failure, stage| last_answer(attempt, &failure, stage, &context.settings);
+    let of = |attempt, failure: Failure, stage| result_after_failure(attempt, &failure, stage, &context.settings);
 
     assert_eq!(of(&terminate, pods_lost(), Decided), Some(Continue), "pods are left");
     assert_eq!(of(&launch, pods_lost(), Decided), Some(Abandon), "SPILLWAY_LAUNCH");

@@ -14,7 +14,7 @@ async fn postponed(
 ) -> Result<UncordonResult, Failure> {
     let (context, mut case) = (TestContext::new(&[], api, aws), Case::spot());
     (case.notice.kind, case.notice.maintenance) = (Kind::Maintenance, Some(maintenance("M-1")));
-    case.history = case.history.with(Record::default().in_short(&case.notice, &case.invocation), None);
+    case.history = case.history.with(Record::default().summary(&case.notice, &case.invocation), None);
     let attempt = case.attempt(&context).await;
     let (begins, mut record) = (at("1970-01-02T00:00:00Z"), Record::default());
     match postpone(&context, &case.target(&attempt), begins, Postponement::Scheduled, &mut record).await? {

@@ -2,7 +2,7 @@ use spillway_core::instance::InstanceState;
 use spillway_notice::Maintenance;
 
 use super::*;
-use crate::actions::found::over_or_moved;
+use crate::actions::recheck_maintenance::over_or_moved;
 
 const STARTS: &str = "1970-01-01T01:00:00Z";
 

@@ -96,7 +96,7 @@ async fn finished_maintenance_deletes_its_schedule_or_checks_again() {
         let outcome = uncordoned(case, [read_node(node())], aws).await.unwrap();
         let is_expected = match &outcome {
             Outcome::CalledOff { .. } => is_called_off,
-            Outcome::Uncordon(UncordonOutcome::LookedAgain { .. }) => !is_called_off,
+            Outcome::Uncordon(UncordonOutcome::CheckedTooEarly { .. }) => !is_called_off,
             _ => false,
         };
         assert!(is_expected, "{outcome:?}");

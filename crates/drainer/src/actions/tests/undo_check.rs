@@ -4,7 +4,7 @@ use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::UndoCheck;
 
 use super::*;
-use crate::actions::undo_check::{DueCheck, arrange, check, describe_later};
+use crate::actions::undo_check::{DueCheck, check, describe_later, schedule_first_check};
 use crate::test_support::context::claim;
 
 /// Runs the check of that number.
@@ -42,7 +42,7 @@ fn not_ready() -> Expected {
 async fn node_that_is_not_ready_is_checked_again_for_a_day() {
     let next = scheduled(&format!("{NODE}.rebalance-recommendation.4")).with("at(1970-01-01T00:10:00)");
     let (why, at) = (NotYet::NotReady, at("1970-01-01T00:10:00Z"));
-    let again = UncordonOutcome::LookedAgain { node: NODE.to_owned(), why, at };
+    let again = UncordonOutcome::CheckedTooEarly { node: NODE.to_owned(), why, at };
     assert_eq!(checked(rebalance(), 3, [not_ready()], [next]).await.unwrap(), again);
     let failure = checked(rebalance(), 24 * 6 - 1, [not_ready()], []).await.unwrap_err();
     assert!(matches!(failure, Failure::NotBack { .. }), "{failure:?}");
@@ -70,7 +70,7 @@ async fn check_is_scheduled_again_for_ten_seconds() {
     let broken = || call(format!("POST /schedules/{name}")).says(500, json_error("InternalServerException"));
     for (aws, is_scheduled) in [(vec![broken(), scheduled(&name)], true), (vec![broken().repeated()], false)] {
         let (context, case, began) = (TestContext::new(&[], [], aws), rebalance(), Instant::now());
-        let arranged = arrange(&context, &case.attempt(&context).await, &claim("e-1")).await;
+        let arranged = schedule_first_check(&context, &case.attempt(&context).await, &claim("e-1")).await;
         assert_eq!((arranged.is_ok(), began.elapsed().as_secs() == 10), (is_scheduled, !is_scheduled));
     }
 }

@@ -1,7 +1,6 @@
-//! Kubernetes events on the node and its pods, as `kubectl describe` shows them. Pure, except `post`.
+//! Publishes Kubernetes events about the node and its pods, for `kubectl describe`.
 //!
-//! kube's recorder (`kube::runtime::events`) is not used: it brings kube's `runtime`, and folds repetitions into series with a cache
-//! and the right to PATCH. These events are not repeated.
+//! kube's recorder (`kube::runtime::events`) is not used: it needs kube's `runtime` and the right to patch events.
 
 mod object;
 mod post;
@@ -19,7 +18,7 @@ use super::blockage::BlockedPods;
 use crate::receipt::{Ending, PodRecord, Publication, StepName};
 use post::post;
 
-/// Maximum number of blocked pods that get an event: twice the number of concurrent requests.
+/// Maximum number of blocked pods that get an event of their own.
 const MOST_BLOCKED: usize = 20;
 
 #[derive(Debug)]
@@ -28,9 +27,9 @@ struct EventDraft<'a> {
     severity: EventSeverity,
     reason: &'static str,
     note: String,
-    /// Time of the event; `None` for now.
+    /// Time of the event. `None` for the current time.
     at: Option<Timestamp>,
-    /// Number of leaving pods, in the event of a begun drain.
+    /// Number of pods that have to leave. `None` unless the event is about a begun drain.
     pods: Option<usize>,
 }
 
@@ -58,7 +57,7 @@ struct ReceiptDrain<'a> {
 }
 
 impl<'a> ReceiptDrain<'a> {
-    /// Returns `None` without a claimed node, and in a dry run.
+    /// Returns `None` if no node was claimed, and for dry runs.
     fn of(publication: &'a Publication) -> Option<Self> {
         let receipt = &publication.receipt;
         receipt.step_ms(StepName::Claimed)?;
@@ -81,7 +80,7 @@ impl<'a> ReceiptDrain<'a> {
     }
 }
 
-/// Publishes the begin of a drain, with the number of leaving pods.
+/// Publishes the begin of a drain as an event on the node. `pods` is the number of leaving pods.
 pub(super) async fn publish_begin(
     so_far: &Publication,
     pods: usize,
@@ -96,7 +95,7 @@ pub(super) async fn publish_begin(
     }
 }
 
-/// Publishes the begin or the end of a blockage, also on the pods.
+/// Publishes the begin or end of a blockage as events on the node and on the blocked pods.
 pub(super) async fn publish_blockage(
     blockage: &BlockedPods,
     settings: &Settings,
@@ -109,7 +108,7 @@ pub(super) async fn publish_blockage(
     }
 }
 
-/// Publishes the end of a drain, also on the pods.
+/// Publishes the end of a drain as events on the node and on its pods.
 pub(super) async fn publish_end(
     publication: &Publication,
     settings: &Settings,
@@ -124,13 +123,13 @@ pub(super) async fn publish_end(
     }
 }
 
-/// Events of a begun drain.
+/// Builds the event of a begun drain.
 fn begun(so_far: &Publication, pods: usize, now: Timestamp) -> Vec<Event> {
     let Some(drain) = ReceiptDrain::of(so_far) else { return Vec::new() };
     drain.events(vec![reasons::begun(&drain, pods)], now)
 }
 
-/// Events of a blockage: of the node, then of its pods.
+/// Builds the events of a blockage: one on the node, then one on each pod.
 fn blocked(blockage: &BlockedPods, now: Timestamp) -> Vec<Event> {
     let Some(drain) = ReceiptDrain::of(&blockage.publication) else { return Vec::new() };
     let of_pods = blockage.pods.iter().take(MOST_BLOCKED).map(|pod| reasons::blocked_pod(&drain, pod, blockage.turn));
@@ -138,7 +137,7 @@ fn blocked(blockage: &BlockedPods, now: Timestamp) -> Vec<Event> {
     drain.events(drafts, now)
 }
 
-/// Events of an ended drain: of the node, then of its pods, warnings first.
+/// Builds the events of an ended drain: one on the node, then the events on its pods, warnings first.
 fn ended(publication: &Publication, now: Timestamp) -> Vec<Event> {
     let Some(drain) = ReceiptDrain::of(publication) else { return Vec::new() };
     // After a join, the notice that holds the claim publishes events about the pods.

@@ -1,4 +1,4 @@
-//! Event objects (`events.k8s.io/v1`).
+//! Builds Kubernetes event objects (`events.k8s.io/v1`).
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::{About, EventDraft, EventSeverity, ReceiptDrain};
 
 /// Namespace that the API server requires for events about cluster-scoped objects.
 const NAMESPACE_OF_NODES: &str = "default";
-/// Maximum length of an event's note in the API server.
+/// Maximum length of an event's note that the API server accepts.
 const LONGEST_NOTE: usize = 1024;
-/// Annotation with the number of leaving pods, for `tools/spillway drains`.
+/// Annotation with the number of leaving pods, read by `tools/spillway drains`.
 const PODS: &str = "spillway/pods";
-/// Maximum length of the object's name in an event's name: 253 characters less up to 17 for the number.
+/// Maximum length of the object's name within an event's name, which may have 253 characters.
 const LONGEST_NAME: usize = 230;
 
-/// Builds an event. `now` and `number` make its name unique.
+/// Builds an event. `now` and `number` make the event's name unique.
 pub(super) fn event(draft: EventDraft<'_>, drain: &ReceiptDrain<'_>, now: Timestamp, number: i128) -> Event {
     let EventDraft { about, severity, reason, note, at, pods } = draft;
     let (regarding, related) = match about {
@@ -53,7 +53,7 @@ impl EventSeverity {
     }
 }
 
-/// Reference to a node. `kubectl describe node` also shows events with the node's name as the UID, as kubelets write them.
+/// Reference to a node, with the node's name as the UID, as in the kubelet's events.
 fn node(name: &str) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
@@ -76,13 +76,13 @@ fn of_pod(name: &str, uid: &str) -> ObjectReference {
     }
 }
 
-/// Event name in client-go's form: the object's name and a time in hexadecimal digits.
+/// Event name as in client-go: the object's name, a dot and a time in hexadecimal digits.
 fn unique(name: &str, nanosecond: i128) -> String {
     let name = cut(name.to_owned(), LONGEST_NAME);
     format!("{}.{nanosecond:x}", name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))
 }
 
-/// Truncates a text to a number of bytes.
+/// Truncates a text to at most `longest` bytes.
 fn cut(mut text: String, longest: usize) -> String {
     text.truncate(text.floor_char_boundary(longest));
     text

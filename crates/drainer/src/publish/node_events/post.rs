@@ -1,4 +1,4 @@
-//! Sending of Kubernetes events: concurrently, in bounded time, without retries.
+//! Sends Kubernetes events concurrently, without retries.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::drain::side_task::REQUESTS_AT_ONCE;
 use crate::kube::{ApiError, call};
 
-/// Maximum number of concurrent requests: a fifth of the concurrency of the API server's priority level `global-default`.
+/// Maximum number of events that are sent at once.
 const AT_ONCE: usize = REQUESTS_AT_ONCE;
 /// Timeout of all events together.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -36,7 +36,7 @@ impl Unwritten {
     }
 }
 
-/// Sends the events until `end`.
+/// Sends the events, at most until `end`. Fails with the number of events that were not written.
 pub(super) async fn post(client: &Client, events: Vec<Event>, end: Instant) -> Result<(), Unwritten> {
     let all = events.len();
     let (mut settled, mut failed) = (0, None);
@@ -70,7 +70,7 @@ async fn create(client: &Client, event: Event) -> Result<(), ApiError> {
     call(events.create(&PostParams::default(), &event)).await.map(|_| ())
 }
 
-/// Returns `true` if the event's namespace is being deleted or gone.
+/// Returns `true` if the event's namespace is being deleted or does not exist.
 fn is_of_a_namespace_that_goes(error: &ApiError) -> bool {
     match error {
         ApiError::Refused(status) => is_terminating(status) || is_missing(status, "namespaces"),

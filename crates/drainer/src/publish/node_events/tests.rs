@@ -117,7 +117,7 @@ async fn pod_evicted_by_another_has_an_event_with_the_cause() {
     let mut published = ending(Ending::Drained);
     let mut record = Record::default();
     record.drained(&report, &History::of(Value::Null), |_| 9_000);
-    published.receipt.pods = record.pods.into_iter().map(Pod::AtTheEnd).collect();
+    published.receipt.pods = record.pods.into_iter().map(Pod::Full).collect();
     published.left_by = record.left_by;
     let events = shown(&published);
     let of_pod = "Warning EvictedWithLessGrace pod/cut-short drain of node ip-10-0-0-1.ec2.internal (terminate lifecycle action): \
