@@ -1,5 +1,4 @@
-//! `Capacity Block Reservation Expiration Warning`: a capacity block ends. The notice names no instance, so EC2 has to list the
-//! block's instances.
+//! `Capacity Block Reservation Expiration Warning`: a capacity block ends. The event names the block, but no instance.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -10,8 +9,8 @@ use super::{Concerns, Deadline, Instances, Kind, NoticeError, Parsed, ParsedNoti
 
 pub(super) const DETAIL_TYPE: &str = "Capacity Block Reservation Expiration Warning";
 
-/// Time before the block's end at which EC2 begins to terminate its instances. The notice comes ten minutes earlier (EC2 user
-/// guide, "Monitor Capacity Blocks using EventBridge").
+/// EC2 begins to terminate instances 30 minutes before a capacity block ends (EC2 user guide, "Monitor Capacity Blocks using
+/// EventBridge").
 const INSTANCES_GO_BEFORE: SignedDuration = SignedDuration::from_mins(30);
 
 #[derive(Deserialize)]
@@ -32,8 +31,7 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     Ok(Parsed::Of(which, ParsedNotice::of(Kind::CapacityBlock, Deadline::Hard(go))))
 }
 
-/// Returns `true` if the id is `cr-` with letters and digits. The id becomes a value of a filter for EC2, and `*` in it would
-/// match every reservation.
+/// Returns `true` for `cr-` followed by letters and digits. In an EC2 filter, `*` would match every reservation.
 fn is_reservation(id: &str) -> bool {
     id.strip_prefix("cr-").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }

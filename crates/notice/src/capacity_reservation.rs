@@ -1,5 +1,5 @@
-//! `EC2 Capacity Reservation Instance Interruption Warning`: EC2 takes back an instance of an interruptible
-//! capacity reservation, or of a capacity block.
+//! `EC2 Capacity Reservation Instance Interruption Warning`: EC2 reclaims an instance of an interruptible capacity reservation or
+//! of a capacity block.
 
 use jiff::SignedDuration;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::envelope::Envelope;
 use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNotice};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Capacity Reservation Instance Interruption Warning";
-/// Detail-type in an older edition of the EC2 user guide.
+/// `detail-type` in an older edition of the EC2 user guide.
 pub(super) const OLDER_DETAIL_TYPE: &str = "EC2 Interruptible Capacity Reservation Instance Interruption Warning";
 
 /// Time from the notice to the interruption (EC2 user guide, "Monitor interruptible Capacity Reservations").

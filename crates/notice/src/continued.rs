@@ -1,5 +1,4 @@
-//! Continuation of a notice in a later invocation. The payload of the continuation holds the whole notice, so nothing has to be
-//! stored.
+//! Payload with which the function invokes itself again for the same notice. The payload contains the whole notice.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,26 +10,24 @@ pub const KEY: &str = "spillway-continuation";
 
 const LIST: &str = "affectedEntities";
 
-/// A notice as AWS sent it, and its earlier invocations.
+/// Notice in AWS' form, with summaries of earlier invocations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     pub notice: Value,
-    /// Instance of this continuation, if the notice concerns several instances.
+    /// Instance that this invocation handles, if the notice is about several instances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// Earlier invocations, from the first to the last.
+    /// Earlier invocations, oldest first.
     pub earlier: Vec<Earlier>,
-    /// Pods that were on the node at the end of the last invocation that listed pods. These pods may leave before the next
-    /// invocation lists pods.
+    /// Pods that still had to leave the node when an invocation last listed the node's pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<PodRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
-    /// The Auto Scaling group keeps the instance if its hook is abandoned, according to Auto Scaling's last answer.
+    /// `true` if the policy of the Auto Scaling group retains an instance whose terminate hook is abandoned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept: bool,
-    /// The schedule of this continuation has the second of two names. Successive schedules of a notice alternate between the
-    /// names.
+    /// `true` if the last postponement used the second schedule name. Successive postponements alternate between two names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
 }
@@ -56,26 +53,26 @@ impl History {
         }
     }
 
-    /// Start of the first invocation. `None`: this is the first invocation.
+    /// Start of the first invocation. `None` in the first invocation.
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
     }
 
-    /// Start of the first invocation that reached the node. This invocation claimed the node within seconds.
+    /// Start of the earlier invocation that claimed the node, which approximates the time of the claim.
     #[must_use]
     pub fn claimed(&self) -> Option<Timestamp> {
         self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)
     }
 
-    /// Request id of the last invocation that reached the node. This invocation holds the claim.
+    /// Request id of the last invocation that held the claim on the node.
     #[must_use]
     pub fn continued_from(&self) -> Option<&str> {
         let last = self.earlier.iter().rfind(|earlier| earlier.node.is_some());
         last.map(|last| last.request_id.as_str())
     }
 
-    /// Removes the notice's list of instances, because the invocation of each instance gets a copy of the notice.
+    /// Removes `affectedEntities`, the list of instances.
     pub(super) fn without_entities(mut self) -> Self {
         if let Some(detail) = self.notice.get_mut("detail").and_then(Value::as_object_mut) {
             detail.remove(LIST);
@@ -95,8 +92,7 @@ impl History {
         history
     }
 
-    /// History for the next invocation. If `blockage` is `None`, because this invocation did not reach the pods, the earlier
-    /// value stays.
+    /// History for the next invocation. If `blockage` is `None`, the previous value is kept.
     #[must_use]
     pub fn with(&self, invocation: Earlier, blockage: Option<PublishedBlockage>) -> Self {
         let mut history = self.clone();

@@ -1,4 +1,4 @@
-//! Dates in AWS' notices: RFC 3339, and RFC 1123 with deviations.
+//! Parses dates in AWS notices, in the formats RFC 3339 and RFC 1123.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;

@@ -1,4 +1,4 @@
-//! The EventBridge envelope. Deviations that AWS' documents show are accepted; a missing or malformed field is an error.
+//! Parses the fields around `detail` in an EventBridge event. Accepts deviations in AWS' documented examples.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::home::Home;
 
-/// Error of an event that the function has to handle but cannot read.
+/// Reason why the function refuses a payload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoticeError {
     /// A field is missing or unreadable.
     #[error("cannot read the notice: at {path}: {why}")]
     Field {
-        /// Path of the field, as in `detail.instance-id`.
+        /// Path of the field, such as `detail.instance-id`.
         path: String,
         why: String,
     },
@@ -39,7 +39,7 @@ pub(super) struct Envelope {
     detail: Value,
 }
 
-/// Reads the envelope, but does not parse the detail. `place` is the envelope's path in error messages.
+/// Parses every field except `detail`. `place` is the path of the event in error messages.
 pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeError> {
     fix_detail_type(&mut payload);
     let zone = take_zone(&mut payload);
@@ -57,8 +57,7 @@ pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeEr
     })
 }
 
-/// Refuses a payload that lacks the fields of every EventBridge event, such as records of SQS or SNS, or a notification of Auto
-/// Scaling.
+/// Refuses a payload that is not an EventBridge event, such as records of SQS or SNS.
 pub(super) fn expect_event(payload: &Value) -> Result<(), NoticeError> {
     let has_text = |key: &str| payload.get(key).is_some_and(Value::is_string);
     if has_text("source") && (has_text("detail-type") || has_text("detail_type")) {
@@ -67,8 +66,7 @@ pub(super) fn expect_event(payload: &Value) -> Result<(), NoticeError> {
     Err(NoticeError::NotAnEvent(quoted(&payload.to_string())))
 }
 
-/// Accepts `detail_type` for `detail-type`. AWS documents one notice with this spelling, and a test event may have the spelling
-/// too.
+/// Accepts the spelling `detail_type`, which one notice has in AWS' documentation.
 fn fix_detail_type(payload: &mut Value) {
     if let Some(event) = payload.as_object_mut()
         && let Some(detail_type) = event.remove("detail_type")
@@ -77,15 +75,16 @@ fn fix_detail_type(payload: &mut Value) {
     }
 }
 
-/// Removes the field `resources`, which is a bare string in one documented notice. Returns the Region of the first ARN, because
-/// EC2 writes the Availability Zone in its place: `arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0`.
+/// Removes `resources` and returns the Region part of the first ARN. EC2 writes the Availability Zone there:
+/// `arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0`.
 fn take_zone(payload: &mut Value) -> Option<String> {
     let resources = payload.as_object_mut()?.remove("resources")?;
+    // One documented notice has a string instead of a list.
     let first = resources.as_str().or_else(|| resources.get(0)?.as_str())?;
     first.split(':').nth(3).map(str::to_owned)
 }
 
-/// Returns `true` if the zone's name is the Region's name and a letter.
+/// Returns `true` if `zone` is `region` followed by one letter.
 fn is_zone_of(zone: &str, region: &str) -> bool {
     zone.strip_prefix(region).is_some_and(|letter| matches!(letter.as_bytes(), [b'a'..=b'z']))
 }
@@ -102,7 +101,7 @@ pub(super) fn quoted(text: &str) -> String {
     format!("{:?}", shortened(text))
 }
 
-/// Cuts a text to a readable length. AWS' own texts are shorter, and a forged text must not fill the log.
+/// Cuts a text to 200 characters, because a forged notice must not fill the log.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {
@@ -112,8 +111,7 @@ fn shortened(text: &str) -> String {
 }
 
 impl Envelope {
-    /// Refuses a notice of another account or Region. A rule may route such a notice here, but the function cannot reach its
-    /// instances.
+    /// Refuses a notice of another account or Region, whose instances the function cannot reach.
     pub(super) fn is_from(&self, home: &Home) -> Result<(), NoticeError> {
         let (account, region) = (self.account()?, self.region()?);
         if (account, region) == (home.account.as_str(), home.region.as_str()) {

@@ -1,13 +1,12 @@
-//! Example events, one for each rule of the template. The self-test finds the rule that matches an example.
+//! Example events. The doctor checks that an EventBridge rule of the stack matches each example.
 
 use super::kind::Kind;
 use super::{capacity_block, capacity_reservation, health, launch, rebalance, spot, state_change, terminate};
 
-/// Example of an event: the fields that a rule may match.
+/// Example event, reduced to the fields that an EventBridge rule may match.
 #[derive(Debug)]
 pub struct EventPattern {
     pub what: &'static str,
-    /// Kind of the notices. The kind determines the setting that switches the notices off.
     pub kind: Kind,
     pub source: &'static str,
     pub detail_type: &'static str,

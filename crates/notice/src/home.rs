@@ -7,7 +7,7 @@ pub struct Home {
 }
 
 impl Home {
-    /// Reads the ARN of Lambda's invocation: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
+    /// Reads account and Region from the function's ARN: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
     #[must_use]
     pub fn of_function(arn: &str) -> Self {
         let part = |at| arn.split(':').nth(at).unwrap_or_default().to_owned();

@@ -12,7 +12,7 @@ use super::envelope::{self, NoticeError, quoted};
 pub struct InstanceId(String);
 
 impl InstanceId {
-    /// Parses an id. `None`: malformed.
+    /// Parses an id. `None` if malformed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("i-")?;

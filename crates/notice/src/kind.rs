@@ -2,15 +2,15 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// EC2 takes a spot instance back in two minutes.
+    /// EC2 interrupts a spot instance in two minutes.
     Spot,
-    /// EC2 takes back an instance of an interruptible capacity reservation, or of a capacity block.
+    /// EC2 reclaims an instance of an interruptible capacity reservation or of a capacity block.
     CapacityReservation,
-    /// A capacity block ends in 40 minutes. EC2 terminates its instances from 30 minutes before the end.
+    /// A capacity block ends in 40 minutes. EC2 begins to terminate the block's instances in 10 minutes.
     CapacityBlock,
-    /// A spot instance is more likely than others to be taken back.
+    /// A spot instance has an elevated risk of interruption.
     Rebalance,
-    /// AWS will reboot, stop or retire the instance at a named time.
+    /// AWS will reboot, stop or retire the instance at a known time.
     Maintenance,
     MaintenanceOver,
     Stopping,
@@ -18,34 +18,34 @@ pub enum Kind {
     Stopped,
     Terminated,
     Running,
-    /// An Auto Scaling group terminates an instance and waits for its hook.
+    /// A lifecycle hook delays the termination of an instance.
     Terminate,
-    /// An Auto Scaling group puts an instance back into its warm pool and waits for its hook.
+    /// A lifecycle hook delays the return of an instance to the warm pool.
     ReturnToWarmPool,
-    /// An Auto Scaling group replaces the root volume of an instance and waits for its hook.
+    /// A lifecycle hook delays the replacement of an instance's root volume.
     ReplaceRootVolume,
-    /// An Auto Scaling group has launched an instance and waits for its hook.
+    /// A lifecycle hook waits after the launch of an instance.
     Launch,
-    /// An Auto Scaling group has launched an instance for its warm pool and waits for its hook.
+    /// A lifecycle hook waits after the launch of an instance into the warm pool.
     LaunchIntoWarmPool,
-    /// An Auto Scaling group has taken an instance out of its warm pool and waits for its hook.
+    /// A lifecycle hook waits after an instance has left the warm pool.
     LaunchFromWarmPool,
-    /// An Auto Scaling group has replaced the root volume of an instance and waits for its hook.
+    /// A lifecycle hook waits after the root volume of an instance has been replaced.
     RootVolumeReplaced,
 }
 
-/// Fate of an instance, the mildest first. A claim for a worse fate replaces a claim for a milder one.
+/// Fate of an instance after a notice, mildest first. A claim for a worse fate replaces a claim for a milder fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceFate {
     MayStay,
-    /// The instance changes, unless AWS calls the maintenance off.
+    /// The instance reboots, stops or terminates, unless AWS cancels the maintenance.
     MayBeCalledOff,
     MayReturn,
     Ends,
 }
 
 impl Kind {
-    /// Every kind, as `docs/notices.md` orders them.
+    /// Every kind, in the order of `docs/notices.md`.
     pub const ALL: [Self; 18] = [
         Self::Spot,
         Self::CapacityReservation,
@@ -97,15 +97,15 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// Returns `true` for a notice with a hook that reports that an instance comes back. Its node may have been drained.
+    /// Returns `true` for a launch hook of an existing instance, whose node may have been drained before.
     #[must_use]
     pub fn comes_back(self) -> bool {
         matches!(self, Self::LaunchFromWarmPool | Self::RootVolumeReplaced)
     }
 
-    /// Returns `true` if AWS can call the notice off. Its node may then be given back during the drain.
+    /// Returns `true` if the instance may still stay: for scheduled maintenance and rebalance recommendations.
     #[must_use]
-    pub fn may_be_called_off(self) -> bool {
+    pub fn may_stay(self) -> bool {
         self.instance_fate() <= InstanceFate::MayBeCalledOff
     }
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn fates_of_kinds_are_ordered() {
-        assert_eq!(kinds(Kind::may_be_called_off), [Kind::Rebalance, Kind::Maintenance]);
+        assert_eq!(kinds(Kind::may_stay), [Kind::Rebalance, Kind::Maintenance]);
         let may_return = [Kind::Spot, Kind::Stopping, Kind::ReturnToWarmPool, Kind::ReplaceRootVolume];
         assert_eq!(kinds(|kind| kind.instance_fate() == InstanceFate::MayReturn), may_return);
         let worse = [Kind::Rebalance, Kind::Maintenance, Kind::Spot, Kind::ShuttingDown].map(Kind::instance_fate);

@@ -1,5 +1,4 @@
-//! `EC2 Instance-launch Lifecycle Action`: an Auto Scaling group has launched an instance, has moved one into or out of its warm
-//! pool, or has replaced a root volume. The group waits until its hook is completed.
+//! `EC2 Instance-launch Lifecycle Action`: a hook waits after a launch, a move out of a warm pool, or a root volume replacement.
 
 use super::envelope::Envelope;
 use super::lifecycle_action::{LifecycleDetail, REPLACES_ROOT_VOLUME};

@@ -1,7 +1,6 @@
-//! Notices: EventBridge events, read for one instance. Pure: JSON in, plain data out.
+//! Parses notices: EventBridge events about EC2 instances. Does no I/O.
 //!
-//! Each kind of notice has its own file, which quotes what AWS promises about the kind. Only the needed fields are read. Where
-//! possible an id is read instead of an ARN, because some documented ARNs are malformed.
+//! Each kind of notice has its own file. Ids are preferred to ARNs, because some ARNs in AWS' documentation are malformed.
 
 mod capacity_block;
 pub mod capacity_reservation;
@@ -39,18 +38,18 @@ pub use kind::Kind;
 use maintenance_lookup::MaintenanceLookup;
 use undo_check::UndoCheck;
 
-/// Source of the function's own events on the bus.
+/// `source` of the events that the function puts on the event bus.
 pub const SOURCE: &str = "spillway";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
-    /// The instance goes at this time.
+    /// The instance goes down at this time.
     Hard(Timestamp),
-    /// The instance is going, or its maintenance has begun, at an unknown time.
+    /// The instance is stopping, or its maintenance has begun. The time at which the instance goes down is unknown.
     Unknown,
-    /// The instance goes when its hook is completed.
+    /// A lifecycle hook holds the instance until the hook is completed.
     HeldByHook,
-    /// The notice names no time. A limit for the kind of notice ends the drain.
+    /// The notice names no time.
     Open,
 }
 
@@ -58,14 +57,14 @@ pub enum Deadline {
 pub struct Hook {
     pub group: String,
     pub name: String,
-    /// Token of the lifecycle action. Without a token, the instance identifies the action.
+    /// Lifecycle action token. If absent, the instance id identifies the lifecycle action.
     pub token: Option<String>,
 }
 
-/// Scheduled maintenance, which AWS announces days or weeks ahead.
+/// Scheduled maintenance of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Maintenance {
-    /// Id that all updates of the maintenance share: the last part of the event's ARN.
+    /// Last part of the event's ARN, equal in all updates of the maintenance.
     pub id: String,
     /// The instance reboots and comes back.
     pub reboots: bool,
@@ -74,11 +73,11 @@ pub struct Maintenance {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// Id of the event, equal in every delivery.
+    /// EventBridge's id of the event, equal in every delivery.
     pub event_id: String,
     pub kind: Kind,
     pub instance: InstanceId,
-    /// Availability Zone that the notice names, unverified.
+    /// Availability Zone according to the notice, not verified.
     pub zone: Option<String>,
     pub time: Timestamp,
     pub deadline: Deadline,
@@ -87,8 +86,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// Updates the deadline to the time `now`. If the planned start of maintenance has passed, the deadline is unknown: the
-    /// maintenance may begin at any moment, be under way or be over.
+    /// Sets the deadline to `Unknown` if the planned start of maintenance has passed.
     fn at(self, now: Timestamp) -> Self {
         match (self.kind, self.deadline) {
             (Kind::Maintenance, Deadline::Hard(starts)) if starts <= now => {
@@ -114,19 +112,19 @@ impl Incoming {
 pub enum Incoming {
     Notice {
         notice: Notice,
-        /// The notice as JSON, and the earlier invocations for the notice.
+        /// Notice as JSON, with summaries of earlier invocations.
         history: History,
     },
-    /// Spillway's own event to check if a node that was drained for the notice may be uncordoned.
+    /// Spillway's own scheduled event: check whether the node that was drained for the notice can be uncordoned.
     UndoCheck { notice: Notice, check: UndoCheck },
-    /// Spillway's own event to look up scheduled maintenance for which no notice came.
+    /// Spillway's own scheduled event: look up maintenance that AWS Health has not announced.
     MaintenanceLookup,
-    /// A notice that concerns several instances, or an unknown number. Each instance gets its own invocation.
+    /// A notice about several instances or a capacity reservation. Each instance gets an invocation of its own.
     Several(Several),
     Unhandled {
         event_id: String,
         why: String,
-        /// The notice has a value that this version does not know, so the notice may matter to a node.
+        /// `true` if the notice has a value that this version does not know.
         is_unknown: bool,
     },
 }
@@ -142,10 +140,9 @@ pub struct Several {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Instances {
-    /// Instance ids in the notice, with their entries. Each id is parsed in its own invocation, because a malformed id must fail
-    /// alone.
+    /// Entries of `affectedEntities` by instance id. The ids are not validated yet.
     Named(BTreeMap<String, Value>),
-    /// Capacity reservation whose instances EC2 has to list.
+    /// Id of the capacity reservation to which the instances belong.
     OfReservation(String),
 }
 
@@ -154,7 +151,7 @@ enum Concerns {
     Several(Instances),
 }
 
-/// Contents of a notice, without its instance.
+/// Contents of a notice, except the instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ParsedNotice {
     kind: Kind,
@@ -164,11 +161,11 @@ struct ParsedNotice {
 }
 
 enum Parsed {
-    /// A notice that is handled: its instances and its contents.
+    /// A notice that the function handles.
     Of(Concerns, ParsedNotice),
-    /// A notice that needs no action, with the reason.
+    /// A notice that needs no action, and the reason.
     Nothing(String),
-    /// A notice with a value that this version does not know, such as one that AWS introduced later.
+    /// A notice with a value that this version does not know.
     Unknown(String),
 }
 
@@ -178,8 +175,8 @@ impl ParsedNotice {
     }
 }
 
-/// Builds Spillway's own payload for an invocation or a schedule: data under a single key. An event from a bus has a dozen keys,
-/// which its sender cannot choose. Therefore only a principal that may invoke the function can send such a payload.
+/// Builds the payload of an invocation by Spillway itself: an object with a single key. Events from an event bus always have more
+/// keys and cannot imitate the payload.
 pub fn payload(key: &str, data: &impl Serialize) -> String {
     serde_json::to_string(&BTreeMap::from([(key, data)])).expect("it is plain data with text for keys")
 }
@@ -189,8 +186,7 @@ fn own<T: DeserializeOwned>(payload: &Value, key: &str) -> Option<Result<T, Noti
     fields.get(key).map(|data| envelope::parse(data.clone(), key))
 }
 
-/// Reads an EventBridge event or one of Spillway's own payloads. Fails on any other shape, on an unreadable notice, and on a
-/// notice of another account or Region. Returns `Unhandled` for an event that is no notice.
+/// Parses an EventBridge event or one of Spillway's own payloads. Returns `Unhandled` for an event that needs no action.
 pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
     if let Some(history) = own::<History>(&payload, continued::KEY) {
         let history = history?;

@@ -1,4 +1,4 @@
-//! Common fields of Auto Scaling's two lifecycle notices: the instance, and the hook that has to be completed.
+//! Fields that the launch and terminate lifecycle actions of Auto Scaling have in common.
 
 use serde::Deserialize;
 
@@ -24,7 +24,7 @@ pub(super) struct LifecycleDetail {
 pub(super) const REPLACES_ROOT_VOLUME: &str = "ReplaceRootVolume";
 
 impl LifecycleDetail {
-    /// Result for an action or a destination that this version does not know, such as one that AWS introduced later.
+    /// Result for an action or a destination that this version does not know.
     pub(super) fn unknown(&self) -> Parsed {
         let named = |name: &Option<String>| name.as_deref().map_or_else(|| "none".to_owned(), quoted);
         let (action, destination) = (named(&self.action), named(&self.destination));

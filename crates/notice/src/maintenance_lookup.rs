@@ -1,4 +1,4 @@
-//! Maintenance lookup: an event of the stack's schedule to look up scheduled maintenance for which no notice came.
+//! Payload of the maintenance lookup: the function asks EC2 for maintenance that AWS Health has not announced.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! `EC2 Instance Rebalance Recommendation`: a spot instance is more likely than others to be interrupted, at no named time.
+//! `EC2 Instance Rebalance Recommendation`: a spot instance has an elevated risk of interruption.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! `EC2 Spot Instance Interruption Warning`: the instance goes two minutes after the notice.
+//! `EC2 Spot Instance Interruption Warning`: EC2 interrupts a spot instance two minutes after the notice.
 
 use jiff::SignedDuration;
 use serde::Deserialize;
@@ -8,8 +8,7 @@ use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNot
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
 
-/// Time from the notice to the interruption (EC2 user guide, "Spot Instance interruption notices"). Hibernation begins at once,
-/// but is given this time too, because hibernation only freezes the pods.
+/// Time from the notice to the interruption (EC2 user guide, "Spot Instance interruption notices").
 pub const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Deserialize)]
@@ -20,6 +19,7 @@ struct SpotDetail {
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     let SpotDetail { instance } = envelope.detail()?;
+    // Hibernation begins at once, but only freezes the pods.
     Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::Spot, Deadline::Hard(envelope.after(NOTICE)))))
 }
 

@@ -1,4 +1,4 @@
-//! `EC2 Instance State-change Notification`: an instance stops, ends or runs, for any reason.
+//! `EC2 Instance State-change Notification`: an instance has a new state, such as `stopping` or `running`.
 
 use serde::Deserialize;
 

@@ -1,5 +1,4 @@
-//! `EC2 Instance-terminate Lifecycle Action`: an Auto Scaling group takes an instance out of service. When the group's hook is
-//! completed, the group terminates the instance, returns it to the warm pool or replaces its root volume.
+//! `EC2 Instance-terminate Lifecycle Action`: a hook delays a termination, a return to a warm pool, or a root volume replacement.
 
 use super::envelope::Envelope;
 use super::lifecycle_action::{LifecycleDetail, REPLACES_ROOT_VOLUME};

@@ -1,5 +1,4 @@
-//! Undo check: a scheduled event to check if a node that was drained for a notice may be uncordoned. The event holds the whole
-//! notice.
+//! Payload of the undo check: the function checks whether a drained node can be uncordoned.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,7 +7,7 @@ use crate::Notice;
 
 pub const KEY: &str = "spillway-undo-check";
 
-/// Notice for which a node was drained, and the number of the check.
+/// Notice for which a node was drained, and the number of this check, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoCheck {
     pub notice: Value,

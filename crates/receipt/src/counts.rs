@@ -1,20 +1,20 @@
-//! Pods counted by fate. Pure.
+//! Counts the pods of a drain by fate.
 
 use crate::{Earlier, Fate, PodRecord};
 
-/// Numbers of pods of one drain.
+/// Numbers of pods of one drain, by fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Pods that left, in this invocation and in earlier ones.
+    /// Pods that left, in all invocations of the drain.
     pub moved: usize,
-    /// Pods that were on the node at the end.
+    /// Pods that were still on the node when the drain ended.
     pub lost: usize,
-    /// Pods that were shutting down when the node stopped answering, or stuck in Terminating.
+    /// Pods that had to leave, but whose end was not observed.
     pub unconfirmed: usize,
 }
 
 impl Counts {
-    /// Counts the pods of this invocation and of earlier ones.
+    /// Counts the pods of this invocation and of earlier invocations.
     #[must_use]
     pub fn of(pods: &[PodRecord], earlier: &[Earlier]) -> Self {
         let count = |fate| pods.iter().filter(|pod| pod.fate == fate).count();

@@ -1,4 +1,4 @@
-//! The receipt of one notice for one instance, and the fields around it in the log and on the event bus.
+//! Receipt of one notice for one instance, as a log line and as an event.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub struct Receipt {
     /// Account of the function.
     pub account: String,
     pub region: String,
-    /// Stack of the function.
+    /// CloudFormation stack of the function.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stack: String,
     pub notice: NoticeRecord,
@@ -60,31 +60,31 @@ pub struct Receipt {
     /// Steps of the drain with their times.
     #[serde(deserialize_with = "known_ones")]
     pub steps: Vec<Step>,
-    /// Waits after the last pod has gone.
+    /// Waiting times after the last pod has gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_drain: Option<AfterDrain>,
-    /// Time of the request to replace the instance, or the reason why none was made; absent if the group takes no part.
+    /// Time of the request to replace the instance, or the reason for no request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement: Option<String>,
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub hook: Option<HookRecord>,
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
-    /// Stable type of the error, if the notice failed.
+    /// Error type, if the notice failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Cow<'static, str>>,
     /// Sentence that describes the ending.
     pub reason: String,
-    /// `true` if the function changed nothing.
+    /// `true` in a dry run, which changes nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
     /// Earlier invocations for the notice.
     #[serde(deserialize_with = "known_ones", skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Earlier>,
-    /// Number of pods that are missing from `pods`, because the receipt would be too long.
+    /// Number of pods that were removed from `pods` because the receipt was too long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pods_cut: Option<usize>,
-    /// Pods. The last field, because CloudWatch Logs Insights reads only the first 200 fields of a line.
+    /// Pods of the node. Last field, because CloudWatch Logs Insights reads only the first 200 fields of a line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<Pod>,
 }
@@ -99,31 +99,31 @@ pub struct NoticeRecord {
     pub kind: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
-    /// End of the instance.
+    /// Known time at which the instance goes down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
 }
 
-/// Ending of a notice.
+/// Result of handling a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
-    /// Every pod that had to leave has gone.
+    /// Every pod that had to leave has gone or is `unconfirmed`.
     Drained,
-    /// Another notice holds the claim and the node is empty, or Karpenter already deletes the node.
+    /// Another invocation or Karpenter already drains the node.
     Joined,
-    /// No action, for the stated reason.
+    /// The action was skipped or stopped. The field `reason` has the cause.
     Ignored,
-    /// A later invocation continues.
+    /// Another invocation continues the work.
     Continued,
-    /// The action is done, and was no drain.
+    /// An action other than a drain is done.
     Done,
-    /// The action failed. The failure queue keeps the event.
+    /// The action failed, or pods were lost.
     Failed,
 }
 
-/// The receipt as a log line and as the detail of an event. Without an ending: the event of a drain that has begun.
+/// Receipt as a log line, or as the `detail` of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -143,13 +143,13 @@ pub struct Document<'a> {
     pub receipt_parts: Option<usize>,
     #[serde(flatten)]
     pub receipt: Cow<'a, Receipt>,
-    /// Labels of the node when it was claimed; on the event bus only.
+    /// Labels of the node at the time of the claim. Absent in the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_labels: Option<Cow<'a, BTreeMap<String, String>>>,
 }
 
 impl<'a> Document<'a> {
-    /// Document of a receipt, with a timestamp and with the level by which Lambda filters log lines.
+    /// Adds a timestamp, a log level and a message to a receipt.
     #[must_use]
     pub fn of(receipt: &'a Receipt, now: Timestamp, node_labels: Option<&'a BTreeMap<String, String>>) -> Self {
         let ending = receipt.ending.map_or("begun", Ending::as_str);
@@ -164,7 +164,6 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Document as JSON.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("a receipt is plain data with string keys")
@@ -172,16 +171,16 @@ impl<'a> Document<'a> {
 }
 
 impl Receipt {
-    /// Records of the pods whose end is known.
+    /// Full records of the pods. Pods of which only the name is known are skipped.
     pub fn records(&self) -> impl Iterator<Item = &PodRecord> {
         self.pods.iter().filter_map(Pod::record)
     }
 
-    /// Mutable records of the pods whose end is known.
+    /// Mutable variant of [`Self::records`].
     pub fn records_mut(&mut self) -> impl Iterator<Item = &mut PodRecord> {
         self.pods.iter_mut().filter_map(|pod| match pod {
-            Pod::AtTheEnd(record) => Some(record),
-            Pod::AtTheBegin(_) => None,
+            Pod::Full(record) => Some(record),
+            Pod::NameOnly(_) => None,
         })
     }
 

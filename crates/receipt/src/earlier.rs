@@ -1,4 +1,4 @@
-//! Earlier invocations of a notice, in its receipt and in the event that continues a drain.
+//! Summary of an earlier invocation for the same notice.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::Fate;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Earlier {
-    /// Lambda's request id, by which queries find the receipt.
+    /// Lambda's request id.
     pub request_id: String,
     /// Start of the invocation.
     pub from: Timestamp,
-    /// Start of the next invocation.
+    /// End of the invocation.
     pub to: Timestamp,
-    /// The node, if this notice held the claim.
+    /// Name of the node, if the notice held the claim on the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Number of pods by fate.

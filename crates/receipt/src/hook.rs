@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of heartbeats in a receipt. A hook may be held for two days.
+/// Maximum number of heartbeats in a receipt.
 const MOST_HEARTBEATS: usize = 50;
 
-/// The lifecycle hook.
+/// Lifecycle hook of the notice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HookRecord {
@@ -26,32 +26,31 @@ pub struct HookRecord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HookState {
-    /// Left to its owner or to its timeout.
+    /// Left by Spillway to another client or to the hook's timeout.
     Left,
     /// Held for a later invocation.
     Held,
     /// Completed by Spillway.
     Completed,
-    /// Completed before by another client, or timed out.
+    /// Already completed by another client, or timed out.
     AlreadyOver,
-    /// Not completed, because of a failure. The hook ends at its timeout.
+    /// Spillway's attempt to complete the hook failed.
     Failed,
 }
 
-/// Result of a lifecycle action, sent to Auto Scaling at its completion.
+/// Result with which a lifecycle action is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum LifecycleResult {
-    /// Continues the termination or the launch.
+    /// Lets the termination or the launch continue.
     Continue,
-    /// At a termination: skips the remaining hooks, or keeps the instance if the group retains abandoned ones. At a
-    /// launch: ends the instance.
+    /// Terminates a launched instance. Skips the other hooks of a terminating instance, or retains the instance.
     Abandon,
 }
 
 impl HookRecord {
-    /// Sets the times of the heartbeats, in milliseconds from the notice. Heartbeats beyond the maximum are left out.
+    /// Sets the times of the first fifty heartbeats, in milliseconds from the notice.
     #[must_use]
     pub fn with_heartbeats(self, at_ms: impl Iterator<Item = i64>) -> Self {
         Self { heartbeats_ms: at_ms.take(MOST_HEARTBEATS).collect(), ..self }
@@ -59,7 +58,7 @@ impl HookRecord {
 }
 
 impl LifecycleResult {
-    /// Spelling of the Auto Scaling API.
+    /// Spelling in the Auto Scaling API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

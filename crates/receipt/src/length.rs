@@ -1,15 +1,14 @@
-//! Cuts a receipt that is too long. Lost pods are cut last. Pure.
+//! Shortens a receipt that is too long for an event. Lost pods are removed last.
 
 use crate::{Fate, Pod, Receipt};
 
-/// Bytes of `,"pods_cut":123456789012` in a cut receipt.
+/// Maximum bytes that the field `pods_cut` adds to a receipt.
 const PODS_CUT: usize = 24;
 
-/// Number of characters of the reason that are kept if the receipt is too long even without pods. A reason may quote an
-/// annotation of any length.
+/// Number of characters of `reason` that are kept if the receipt is too long even without pods.
 const REASON: usize = 1_000;
 
-/// Order in which pods are kept.
+/// Order of the pods in a receipt. Pods at the end are removed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Lost,
@@ -38,8 +37,7 @@ impl Rank {
 }
 
 impl Receipt {
-    /// Sorts the pods by rank, so that the first line of a long receipt has the lost pods. Removes pods from the end until the
-    /// JSON is shorter by `bytes`. If no pods are left, cuts the reason.
+    /// Sorts the pods by rank and shortens the JSON by `bytes`. Removes pods from the end, and then cuts `reason`.
     pub fn shorten(&mut self, bytes: usize) {
         self.pods.sort_by_key(Rank::of);
         if bytes == 0 {
@@ -70,7 +68,7 @@ mod tests {
     use crate::PodRecord;
 
     fn sample(pod: &str, fate: Fate, refusals: u32) -> Pod {
-        Pod::AtTheEnd(PodRecord::sample(pod, fate, refusals))
+        Pod::Full(PodRecord::sample(pod, fate, refusals))
     }
 
     fn receipt(pods: Vec<Pod>) -> Receipt {

@@ -1,14 +1,14 @@
-//! The receipt: the record of one notice, written by the drain function and described in `docs/receipt.md`. Types only.
+//! Types of the receipt, in which the drain function records the handling of a notice (`docs/receipt.md`).
 //!
-//! * `document`: the receipt, and the fields around it in the log and on the event bus
+//! * `document`: the receipt as a log line and as an event
 //! * `pod`, `hook`, `times`, `earlier`: parts of the receipt
-//! * `counts`: pods counted by fate
-//! * `length`: cuts a receipt that is too long
+//! * `counts`: counts pods by fate
+//! * `length`: shortens a receipt that is too long
 //! * `lines`: writes a receipt as log lines
 //! * `lenient`: reads receipts of newer versions
-//! * `schema`: compares a type with its schema in `docs/`, for tests
+//! * `schema`: for tests, compares a type with its schema in `docs/`
 //!
-//! Readers and writers may have different versions. A reader skips unknown fields and treats unknown values as absent.
+//! A reader of another version skips unknown fields and treats unknown values as absent.
 
 mod counts;
 mod document;
@@ -30,14 +30,14 @@ pub use lines::{LONGEST_LINE, lines};
 pub use pod::{BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS, Fate, Leaving, Pod, PodRecord};
 pub use times::{AfterDrain, Step, StepName, WindowRecord};
 
-/// Version of the receipt, raised when a field is renamed or changes its meaning.
+/// Version of the receipt format, raised if a field is renamed or changes its meaning.
 pub const VERSION: u32 = 2;
 
-/// `detail-type` of the event of a drain that has begun.
+/// `detail-type` of the event after the first evictions of a drain.
 pub const DRAIN_BEGUN: &str = "Spillway Drain Begun";
-/// `detail-type` of the event of a drain that has been blocked for a minute.
+/// `detail-type` of the event about pods whose eviction is blocked.
 pub const DRAIN_BLOCKED: &str = "Spillway Drain Blocked";
-/// `detail-type` of the event of a drain that is no longer blocked.
+/// `detail-type` of the event about pods whose eviction is no longer blocked.
 pub const DRAIN_UNBLOCKED: &str = "Spillway Drain Unblocked";
-/// `detail-type` of the event with the receipt of a finished notice.
+/// `detail-type` of the event with the complete receipt.
 pub const RECEIPT: &str = "Spillway Receipt";

@@ -1,4 +1,4 @@
-//! A receipt as log lines: one line, or several if the pods do not fit into one.
+//! Writes a receipt as one log line, or as several log lines if the receipt has many pods.
 
 use std::iter;
 
@@ -7,16 +7,16 @@ use serde::Serialize;
 
 use crate::{Document, Ending, NoticeRecord, Pod, Receipt};
 
-/// Maximum length of a log line. Lambda may split a line of more than 64 KiB, and queries find neither part.
+/// Maximum bytes of a log line, because Lambda may split a line of more than 64 KiB.
 pub const LONGEST_LINE: usize = 60 * 1024;
 
-/// Log line with pods that did not fit into the earlier lines of the receipt, and with the fields that queries show beside a pod.
+/// Additional log line of a receipt, with pods that did not fit into the previous lines.
 #[derive(Debug, Serialize)]
 struct MorePods<'a> {
     timestamp: Timestamp,
     level: &'static str,
     message: String,
-    /// Number of this part. Part 1 is the line with the field `receipt`.
+    /// Number of the line, from 2. Line 1 has the field `receipt`.
     receipt_part: usize,
     request_id: &'a str,
     notice: &'a NoticeRecord,
@@ -31,7 +31,7 @@ struct MorePods<'a> {
     pods: &'a [Pod],
 }
 
-/// Returns the receipt with its first pods, then lines with its other pods.
+/// Returns the log lines of a receipt. The first line has the fields and the first pods; the other lines have more pods.
 #[must_use]
 pub fn lines(receipt: &Receipt, now: Timestamp) -> Vec<String> {
     let whole = Document::of(receipt, now, None);
@@ -55,7 +55,7 @@ pub fn lines(receipt: &Receipt, now: Timestamp) -> Vec<String> {
     iter::once(first).chain(others).collect()
 }
 
-/// Number of pods that fit into a line whose other fields take `other_bytes`.
+/// Number of pods that fit into a log line beside `other_bytes` of other fields.
 fn fitting(pods: &[Pod], other_bytes: usize) -> usize {
     let mut room = (LONGEST_LINE - PARTS).saturating_sub(other_bytes);
     let fits = |pod: &&Pod| {
@@ -66,7 +66,7 @@ fn fitting(pods: &[Pod], other_bytes: usize) -> usize {
     pods.iter().take_while(fits).count()
 }
 
-/// Maximum bytes of the field `"receipt_parts":1234567,` with a number of up to seven digits.
+/// Maximum bytes of the field `receipt_parts`, with a number of up to seven digits.
 const PARTS: usize = 24;
 
 /// Bytes of a pod's JSON and a comma.
@@ -101,7 +101,7 @@ mod tests {
 
     fn receipt(pods: usize, name_length: usize) -> Receipt {
         let name = |n: usize| format!("shop/{n:0>name_length$}");
-        let pods = (0..pods).map(|n| Pod::AtTheEnd(PodRecord::sample(&name(n), Fate::Clean, 0)));
+        let pods = (0..pods).map(|n| Pod::Full(PodRecord::sample(&name(n), Fate::Clean, 0)));
         Receipt {
             request_id: "r-1".to_owned(),
             node: Some("n-1".to_owned()),

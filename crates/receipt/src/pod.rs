@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Answer to an eviction that one `PodDisruptionBudget` blocks.
+/// Key in [`PodRecord::answers`]: a `PodDisruptionBudget` blocked the eviction.
 pub const BLOCKED_BY_BUDGET: &str = "blocked-by-budget";
-/// Answer to the eviction of a pod that several `PodDisruptionBudgets` cover.
+/// Key in [`PodRecord::answers`]: the eviction was refused because several `PodDisruptionBudgets` cover the pod.
 pub const BLOCKED_BY_SEVERAL_BUDGETS: &str = "blocked-by-several-budgets";
 
-/// Record of a pod. In the event of a drain that has begun: only its name.
+/// Pod in a receipt. In events during a drain, a pod may have only a name.
 // If the fate is known only to a newer version, this version reads only the name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Pod {
-    AtTheEnd(PodRecord),
-    AtTheBegin(Leaving),
+    Full(PodRecord),
+    NameOnly(Leaving),
 }
 
 /// Record of one pod.
@@ -29,62 +29,62 @@ pub struct PodRecord {
     #[serde(default)]
     pub uid: String,
     pub fate: Fate,
-    /// Grace period of the pod, in seconds.
+    /// Grace period that the pod specifies, in seconds.
     #[serde(default)]
     pub grace_s: u64,
-    /// Shortest grace period that any client gave the pod, in seconds; absent if the pod had its own.
+    /// Shortened grace period that the pod was given, in seconds. Absent if not shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_s: Option<u64>,
-    /// Number of eviction requests; in a dry run, requests without effect.
+    /// Number of eviction requests. In a dry run, the requests have no effect.
     #[serde(default)]
     pub evictions: u32,
-    /// Number of answers to eviction and deletion requests, by answer.
+    /// Numbers of answers to eviction and deletion requests, by kind of answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<Cow<'static, str>, u32>,
-    /// Name of the budget that last blocked the eviction. Of several budgets, the first few names, joined by a comma and a space.
+    /// Name of the `PodDisruptionBudget` that last blocked the eviction, or several names with commas between them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
-    /// Reason why the pod stayed, was forced or was lost, or the other client that evicted it.
+    /// Explanation of the fate, such as the reason why the pod was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Time of the first request to leave, in milliseconds from the notice.
+    /// Time of the first eviction or deletion request, in milliseconds from the notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_ms: Option<i64>,
-    /// Time at which the request to leave was accepted, in milliseconds from the notice.
+    /// Time at which an eviction or deletion was accepted, in milliseconds from the notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_ms: Option<i64>,
-    /// End of the pod, in milliseconds from the notice.
+    /// Time at which the pod was gone, in milliseconds from the notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone_ms: Option<i64>,
 }
 
-/// Pod to be evicted, in the event of a drain that has begun.
+/// Pod of which an event has only the name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leaving {
     pub pod: String,
 }
 
-/// End of a pod.
+/// Fate of a pod in a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// Shut down within its own grace period.
+    /// Shut down with its full grace period.
     Clean,
-    /// Shut down within a shorter grace period than its own.
+    /// Shut down with a shortened grace period.
     Clamped,
-    /// Deleted although its eviction was blocked, early enough to shut down.
+    /// Deleted because its eviction was blocked. The pod has shut down.
     Forced,
-    /// Left alone, such as a pod of a `DaemonSet`.
+    /// Left on the node, such as a pod of a `DaemonSet`.
     Stayed,
-    /// Placed after the cordon, which the pod tolerates. The drain did not wait for the pod.
+    /// Scheduled after the cordon, which the pod tolerates. The drain did not wait for the pod.
     Returned,
-    /// On the node at the end of the invocation. The next invocation continues, or the instance is kept.
+    /// Still on the node, but not lost. Another invocation continues, or the instance is kept.
     Remaining,
-    /// On the node when the time was up.
+    /// Still on the node when the time for the drain was up.
     Lost,
-    /// Shutting down when the node stopped answering, or stuck in Terminating. Its end is unknown.
+    /// Shutting down when the node stopped answering, or stuck in Terminating.
     Unconfirmed,
     /// In a dry run: the API server would accept the eviction.
     WouldLeave,
@@ -93,7 +93,6 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Every fate.
     pub const ALL: [Self; 10] = [
         Self::Clean,
         Self::Clamped,
@@ -130,26 +129,26 @@ impl Pod {
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
-            Self::AtTheEnd(PodRecord { pod, .. }) | Self::AtTheBegin(Leaving { pod }) => pod,
+            Self::Full(PodRecord { pod, .. }) | Self::NameOnly(Leaving { pod }) => pod,
         }
     }
 
-    /// Record of the pod, if its end is known.
+    /// Record of the pod. `None` if only the name is known.
     #[must_use]
     pub fn record(&self) -> Option<&PodRecord> {
         match self {
-            Self::AtTheEnd(record) => Some(record),
-            Self::AtTheBegin(_) => None,
+            Self::Full(record) => Some(record),
+            Self::NameOnly(_) => None,
         }
     }
 
-    /// End of the pod, if known.
+    /// Fate of the pod, if known.
     #[must_use]
     pub fn fate(&self) -> Option<Fate> {
         self.record().map(|record| record.fate)
     }
 
-    /// Reason of the end, if recorded.
+    /// Explanation of the fate, if recorded.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.record()?.why.as_deref()
@@ -157,7 +156,7 @@ impl Pod {
 }
 
 impl PodRecord {
-    /// Record of a pod with a fate and a grace period, without requests.
+    /// Record of a pod to which no request was sent.
     #[must_use]
     pub fn of(pod: String, uid: String, fate: Fate, grace: Duration) -> Self {
         Self {
@@ -176,19 +175,19 @@ impl PodRecord {
         }
     }
 
-    /// Reason why the pod was lost, was forced or stayed.
+    /// Explanation of the fate, or a placeholder.
     #[must_use]
     pub fn why(&self) -> &str {
         self.why.as_deref().unwrap_or("nothing is known of why")
     }
 
-    /// Returns `true` if the pod shut down with its whole grace period, evicted or forced.
+    /// Returns `true` if the pod shut down with its full grace period.
     #[must_use]
     pub fn had_its_full_grace(&self) -> bool {
         matches!(self.fate, Fate::Clean | Fate::Forced) && self.given_s.is_none()
     }
 
-    /// Number of evictions that PDBs blocked.
+    /// Number of eviction requests that `PodDisruptionBudgets` blocked.
     #[must_use]
     pub fn refusals(&self) -> u32 {
         let answers =

@@ -1,10 +1,10 @@
-//! JSON Schemas in `docs/`, for tests: generated from the types of the log's wide lines and compared with the files.
+//! For tests: compares the JSON Schemas in `docs/` with schemas that are generated from the types.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// Fails unless the file in `docs/` is the schema of the type, closed to additional properties.
+/// Panics if the file in `docs/` is not the schema of `T` without additional properties.
 pub fn is_documented<T: JsonSchema>(file: &str, title: &str) {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();

@@ -2,37 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The window of a drain, in milliseconds from the notice.
+/// Time window of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowRecord {
     /// Start of the window.
     pub start_ms: i64,
-    /// Latest end of this invocation.
+    /// Latest end of the drain in this invocation.
     pub end_ms: i64,
-    /// End of the instance; absent while a lifecycle hook may still hold the instance.
+    /// Time at which the instance goes down. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<i64>,
-    /// Reserve before the deadline, in seconds.
+    /// Safety margin before the deadline, in seconds.
     pub margin_s: u64,
 }
 
-/// Waits after the last pod has gone.
+/// Waiting times after the last pod has gone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AfterDrain {
-    /// Wait for pods that the scheduler bound before it observed the cordon, in milliseconds.
+    /// Wait for pods that the scheduler may still bind after the cordon, in milliseconds.
     pub late_pods_ms: u64,
-    /// Wait for the node's volumes to be detached, in milliseconds; absent without such volumes.
+    /// Wait until volumes were detached from the node, in milliseconds. Absent if there were no volumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_ms: Option<u64>,
-    /// Number of volumes still attached.
+    /// Number of volumes that were still attached after the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_attached: Option<usize>,
-    /// Wait until no target group of the cluster has the instance, in milliseconds; absent if no target group had the instance.
+    /// Wait until load balancers had deregistered the instance, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_ms: Option<u64>,
-    /// Number of target groups that still have the instance.
+    /// Number of target groups that still had the instance after the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_left: Option<usize>,
 }
@@ -42,11 +42,11 @@ pub struct AfterDrain {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     pub step: StepName,
-    /// Milliseconds from the notice.
+    /// Time of the step, in milliseconds from the notice.
     pub at_ms: i64,
 }
 
-/// Steps of a drain, in the order in which they happen.
+/// Steps of an invocation, in chronological order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -55,20 +55,20 @@ pub enum StepName {
     Begun,
     /// EC2 has described the instance.
     Described,
-    /// EC2 has not described the instance. A known cluster has a node with the instance's id.
+    /// The instance was found as a node of a cluster, because EC2 did not answer quickly.
     FoundByNode,
-    /// The node is cordoned.
+    /// The node is claimed and cordoned.
     Claimed,
     /// The node's `NodeClaim` is deleted. Karpenter drains the node.
     NodeClaimDeleted,
-    /// The Auto Scaling group has taken the request to replace the instance.
+    /// The Auto Scaling group has accepted the request to replace the instance.
     ReplacementRequested,
-    /// The drain is over.
+    /// The drain has ended, with or without pods on the node.
     Drained,
     /// The node of a launched instance is Ready.
     Ready,
     /// The lifecycle action is completed.
     Completed,
-    /// A later invocation continues the drain.
+    /// The work is handed on to a later invocation.
     HandedOn,
 }

@@ -1,4 +1,4 @@
-//! Reads settings from environment variables, and collects all problems.
+//! Reads settings from environment variables and collects all problems.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 pub const PREFIX: &str = "SPILLWAY_";
 
-/// A setting, as the documents and the template show it.
+/// Name, default and description of a setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     pub name: &'static str,
@@ -17,14 +17,14 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Name of the template's parameter: `DryRun` for `SPILLWAY_DRY_RUN`.
+    /// Name of the parameter in the CloudFormation template: `DryRun` for `SPILLWAY_DRY_RUN`.
     #[must_use]
     pub fn parameter(&self) -> String {
         let words = self.name.trim_start_matches(PREFIX).split('_');
         words.map(|word| word[..1].to_owned() + &word[1..].to_lowercase()).collect()
     }
 
-    /// Row in `docs/settings.md`.
+    /// Table row for `docs/settings.md`.
     #[must_use]
     pub fn row(&self) -> String {
         let Self { name, default, accepted, meaning } = self;
@@ -33,7 +33,7 @@ impl Setting {
     }
 }
 
-/// All problems of the environment.
+/// All problems in the environment variables.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct SettingsError(Vec<String>);
 
@@ -53,8 +53,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Keeps the variables with our prefix. An unknown variable is no problem: Lambda updates code and variables in two steps, so
-    /// for a moment the variables may belong to another version.
+    /// Keeps the variables with [`PREFIX`]. Unknown variables are not errors, because Lambda updates code and variables
+    /// separately.
     pub fn new(variables: impl Iterator<Item = (String, String)>, known: &[Setting]) -> Self {
         let variables: Vec<(String, SecretString)> =
             variables.filter(|(name, _)| name.starts_with(PREFIX)).map(|(name, value)| (name, value.into())).collect();
@@ -64,18 +64,18 @@ impl Reader {
         Self { variables, refused: Vec::new(), problems: Vec::new(), unknown }
     }
 
-    /// Variables with our prefix that this version does not know.
+    /// Names of the variables with [`PREFIX`] that this version does not know.
     #[must_use]
     pub fn unknown(&self) -> &[String] {
         &self.unknown
     }
 
-    /// Reads a setting. If its value is refused, the problem is recorded and the default is returned.
+    /// Reads a setting. If the value is invalid, records the problem and returns the default.
     pub fn read<T>(&mut self, setting: Setting, parse: fn(&str) -> Option<T>) -> T {
         self.read_or_explain(setting, |value| parse(value).ok_or_else(|| describe(value)))
     }
 
-    /// Reads a setting whose value may be secret or too long for a log line. `parse` returns the problem as text.
+    /// Same as [`Self::read`], but for values that may be secrets: `parse` describes the problem.
     pub fn read_or_explain<T>(&mut self, setting: Setting, parse: impl Fn(&str) -> Result<T, String>) -> T {
         let given = self.variables.iter().find(|(name, _)| name == setting.name);
         if let Some((_, value)) = given
@@ -90,7 +90,7 @@ impl Reader {
         parse(setting.default).expect("a test parses each default")
     }
 
-    /// Records that two settings contradict each other. No effect if the value of either setting was refused before.
+    /// Records that the values of two settings contradict each other.
     pub fn contradict(&mut self, settings: [(Setting, String); 2], why: &str) {
         let [(one, its), (other, others)] = settings;
         if ![one.name, other.name].iter().any(|name| self.refused.contains(name)) {
@@ -107,7 +107,7 @@ impl Reader {
     }
 }
 
-/// Describes a refused value for the log. An address is omitted, because the address of a webhook is a secret.
+/// Describes an invalid value for the log. URLs are omitted, because a webhook's URL is a secret.
 #[must_use]
 pub fn describe(value: &str) -> String {
     if value.contains("://") { "is an address".to_owned() } else { format!("is {value:?}") }

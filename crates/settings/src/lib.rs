@@ -1,4 +1,4 @@
-//! Settings: environment variables, read and checked once. All problems are reported together.
+//! Settings of the drain function: environment variables, which are read and checked once.
 
 pub mod environment;
 mod selector;
@@ -21,45 +21,45 @@ pub use values::{
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Notices that drain a node. Notices that are neither here nor in `cordon_on` are ignored.
+    /// Notices for which a node is drained. Notices in neither `drain_on` nor `cordon_on` are ignored.
     pub drain_on: Vec<NoticeFamily>,
-    /// Notices that only cordon a node.
+    /// Notices for which a node is only cordoned.
     pub cordon_on: Vec<NoticeFamily>,
-    /// Result that is sent for a launch hook if the node never became Ready; `None`: launch hooks are left to others.
+    /// Result for a launch hook if the node never becomes Ready. `None`: Spillway completes no launch hooks.
     pub launch: Option<LifecycleResult>,
     pub managed_node_groups: ManagedNodeGroups,
     pub karpenter: KarpenterNodes,
-    /// Clusters whose nodes are handled; empty: all.
+    /// Names of the clusters whose nodes are handled. Empty: all clusters.
     pub clusters: Vec<String>,
     pub managed_tag: Option<ManagedTag>,
-    /// Labels that a node must have.
+    /// Labels that a node must have to be drained.
     pub node_selector: Selector,
     /// Names of the lifecycle hooks that Spillway completes.
     pub hooks: Vec<String>,
-    /// Tag of the Auto Scaling groups whose hooks the function's role may complete; absent: all groups.
+    /// Tag of the Auto Scaling groups whose hooks the function may complete. `None`: all groups.
     pub hook_group_tag: Option<GroupTag>,
-    /// Result that is sent for a hook if the instance is in no cluster, or in a cluster that denies access.
+    /// Result for a hook whose instance is in no cluster, or in a cluster that denies access.
     pub hooks_without_node: Option<LifecycleResult>,
-    /// Maximum time from a hook's notice for which the hook is held.
+    /// Maximum time from the notice of a lifecycle hook to the hook's completion.
     pub hook_max_wait: Duration,
-    /// Time from the start of a drain for scheduled maintenance to the start of the maintenance.
+    /// Time between the start of a drain and the scheduled maintenance.
     pub maintenance_lead: Duration,
     pub replace: Replace,
     pub taints: Taints,
     pub load_balancers: LoadBalancers,
-    /// The drain creates Kubernetes events on the node and its pods.
+    /// `true` if a drain creates Kubernetes events on the node and its pods.
     pub node_events: bool,
-    /// Dry run: the node, its pods and its hook stay unchanged.
+    /// `true` if the function only reports the intended actions.
     pub dry_run: bool,
-    /// Schedule group, role and failure queue for later work; absent without the template.
+    /// Configuration of EventBridge schedules, which the template sets.
     pub schedules: Option<Schedules>,
-    /// Name of the function's stack; empty without the template.
+    /// Name of the CloudFormation stack, which the template sets.
     pub stack: String,
-    /// URL of the queue for messages about drains; absent without recipients.
+    /// URL of the SQS queue for messages about drains. `None` if no webhook or topic is configured.
     pub announcements: Option<String>,
-    /// Refused values and contradictions. While there are any, no notice is handled.
+    /// Invalid or contradictory values, because of which no notice is handled.
     pub wrong: Option<SettingsError>,
-    /// Variables with our prefix that this version does not know.
+    /// Names of `SPILLWAY_` variables that this version does not know.
     pub unknown: Vec<String>,
 }
 

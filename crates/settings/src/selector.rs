@@ -1,8 +1,8 @@
-//! Label selector in kubectl's format: `team=shop,tier in (web,api),!legacy`.
+//! Parses label selectors in kubectl's format: `team=shop,tier in (web,api),!legacy`.
 
 use kube_core::{Expression, Selector};
 
-/// Parses a selector. `None`: malformed. An empty text selects everything.
+/// Parses a selector. `None` if malformed. An empty text selects everything.
 pub(super) fn parse(text: &str) -> Option<Selector> {
     let mut selector = Selector::default();
     if text.trim().is_empty() {
@@ -14,8 +14,7 @@ pub(super) fn parse(text: &str) -> Option<Selector> {
     Some(selector)
 }
 
-/// Splits a selector at the commas outside of parentheses. Unbalanced parentheses are refused later, because a key or a value may
-/// contain none.
+/// Splits a selector at the commas outside of parentheses. `None` if a parenthesis is not closed.
 fn requirements(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut from, mut inside) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {
@@ -52,7 +51,7 @@ fn expression(text: &str) -> Option<Expression> {
     }
 }
 
-/// Parses `[prefix/]name`: a DNS name of up to 253 characters, and a name of up to 63.
+/// Parses `[prefix/]name` with a prefix of up to 253 characters and a name of up to 63 characters.
 fn label_key(text: &str) -> Option<String> {
     let text = text.trim();
     let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));

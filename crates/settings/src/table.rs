@@ -1,8 +1,7 @@
-//! All settings, as the documents and the template show them.
+//! Names, defaults and descriptions of all settings.
 
 use crate::environment::Setting;
 
-/// Default of a list or a name: empty, which means no restriction.
 const NONE: &str = "";
 
 pub(crate) const DRAIN_ON: Setting = Setting {
@@ -136,7 +135,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
     accepted: "true or false",
     meaning: "whether to change nothing and only report the intended actions",
 };
-/// All settings, in the template's order.
+/// All settings, in the order of the template's parameters.
 pub(crate) const SETTINGS: [Setting; 18] = [
     DRAIN_ON,
     CORDON_ON,
@@ -158,7 +157,7 @@ pub(crate) const SETTINGS: [Setting; 18] = [
     DRY_RUN,
 ];
 
-/// Variable that the template sets: schedule group, role and failure queue for later work.
+/// EventBridge schedule group, role and failure queue. The template sets this variable.
 pub(crate) const SCHEDULES: Setting = Setting {
     name: "SPILLWAY_SCHEDULES",
     default: NONE,
@@ -166,7 +165,7 @@ pub(crate) const SCHEDULES: Setting = Setting {
     meaning: "where the function keeps its later work; the template sets it",
 };
 
-/// Variable that the template sets: the stack's name, which the function's own events contain.
+/// Name of the CloudFormation stack. The template sets this variable.
 pub(crate) const STACK: Setting = Setting {
     name: "SPILLWAY_STACK",
     default: NONE,
@@ -174,7 +173,7 @@ pub(crate) const STACK: Setting = Setting {
     meaning: "the stack of the function's events on the bus; the template sets it",
 };
 
-/// Variable that the template sets: the queue of the announce function.
+/// URL of the announce function's queue. The template sets this variable.
 pub(crate) const ANNOUNCEMENTS: Setting = Setting {
     name: "SPILLWAY_ANNOUNCEMENTS",
     default: NONE,

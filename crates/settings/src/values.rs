@@ -1,4 +1,4 @@
-//! Types of the settings' values, and their parsers.
+//! Types and parsers of the settings' values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,25 +10,25 @@ use spillway_receipt::LifecycleResult;
 
 use super::selector;
 
-/// Treatment of a kind of notice.
+/// Action for a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// Cordon the node and move its pods.
+    /// Cordon the node and evict its pods.
     Drain,
-    /// Cordon the node and leave its pods.
+    /// Cordon the node and evict no pods.
     Cordon,
-    /// Report the notice.
+    /// Write a receipt, but leave the node unchanged.
     Ignore,
 }
 
-/// Notices that are switched on and off together, by one word.
+/// Kinds of notices that a setting selects by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeFamily {
     Spot,
     /// Interruption of a capacity reservation, or end of a capacity block.
     Capacity,
     Maintenance,
-    /// Stop, shutdown or start of an instance without another notice.
+    /// State change of an instance, such as `stopping` or `running`.
     StateChange,
     /// Terminate hook of an Auto Scaling group.
     Terminate,
@@ -39,7 +39,7 @@ impl NoticeFamily {
     const ALL: [Self; 6] =
         [Self::Spot, Self::Capacity, Self::Maintenance, Self::StateChange, Self::Terminate, Self::Rebalance];
 
-    /// Word in a setting.
+    /// Spelling in a setting.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl NoticeFamily {
 /// Notices for which nodes of EKS managed node groups are drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManagedNodeGroups {
-    /// Only notices for which EKS itself does not drain these nodes.
+    /// Notices for which EKS itself does not drain the nodes.
     Gaps,
     /// No notices.
     Leave,
@@ -66,17 +66,17 @@ pub enum ManagedNodeGroups {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KarpenterNodes {
-    /// Karpenter's nodes are left to Karpenter.
+    /// Spillway ignores Karpenter's nodes.
     Leave,
-    /// The node's `NodeClaim` gets the notice's deadline and is deleted. Karpenter then drains the node.
+    /// Spillway deletes the node's `NodeClaim`, and Karpenter then drains the node.
     NodeClaim,
 }
 
-/// Tag that an instance or its group must have.
+/// Tag that is required on an instance or on its Auto Scaling group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedTag {
     pub key: String,
-    /// Value of the tag. `None`: any value, as in aws-node-termination-handler.
+    /// Required value. `None`: any value.
     pub value: Option<String>,
 }
 
@@ -115,7 +115,7 @@ impl fmt::Display for GroupTag {
     }
 }
 
-/// Notices that make an Auto Scaling group replace the instance.
+/// Notices for which Spillway asks the Auto Scaling group to replace the instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Replace {
     pub spot: bool,
@@ -131,9 +131,9 @@ impl Replace {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaintNames {
-    /// Names that begin with `spillway/`.
+    /// Taint names that begin with `spillway/`.
     Spillway,
-    /// Names of aws-node-termination-handler.
+    /// Taint names of aws-node-termination-handler.
     Nth,
 }
 
@@ -147,29 +147,29 @@ pub struct Taints {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadBalancers {
     Leave,
-    /// The node is excluded by a label.
+    /// A label excludes the node from load balancers.
     Exclude,
-    /// The node is excluded, and its hook is held until load balancers have released the instance.
+    /// A label excludes the node, and the hook is held until load balancers have deregistered the instance.
     Wait,
 }
 
-/// Schedule group, role and failure queue for later work of the function.
+/// Configuration of the EventBridge schedules that invoke the function later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedules {
-    /// The stack's own group of schedules.
+    /// Name of the stack's schedule group.
     pub group: String,
     /// Role that EventBridge Scheduler assumes to invoke the function.
     pub role_arn: String,
     pub failures_arn: String,
 }
 
-/// Parsed value. `None`: the value is refused.
+/// Parsed value. `None` if invalid.
 type Accepted<T> = Option<T>;
 
-/// Word that switches a setting off. An empty variable would select the default instead.
+/// Word that turns a setting off, because an empty variable means the default.
 const OFF: &str = "off";
 
-/// Parses a list of notices. The order is kept, and repetitions are dropped.
+/// Parses a list of notices. Keeps the order and drops repetitions.
 pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
     if value.is_empty() || value == OFF {
         return Some(Vec::new());
@@ -250,7 +250,7 @@ pub(super) fn hook_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c)))
 }
 
-/// Parses a list of names with commas between them, and optional blanks. An empty name is refused.
+/// Parses names that are separated by commas. `None` if a name is empty or illegal.
 fn list(value: &str, legal: fn(&str) -> bool) -> Accepted<Vec<String>> {
     if value.trim().is_empty() {
         return Some(Vec::new());
@@ -270,7 +270,7 @@ pub(super) fn managed_tag(value: &str) -> Accepted<Option<ManagedTag>> {
     }
 }
 
-/// Parses a tag that the template also writes into an IAM policy as text. Characters that IAM interprets are refused.
+/// Parses a tag. Refuses characters that IAM interprets, because the template inserts the tag into an IAM policy.
 pub(super) fn hook_group_tag(value: &str) -> Accepted<Option<GroupTag>> {
     if value.is_empty() {
         return Some(None);

@@ -1,11 +1,11 @@
-//! Coloured squares for the pods by fate: at least one for each fate that occurs.
+//! Draws a bar of colored squares that shows the fates of the pods.
 
 use crate::nodes::Tally;
 
-/// Maximum number of squares: one line on a phone.
+/// Maximum number of squares that fit into one line on a phone.
 const MOST: usize = 20;
 
-/// Returns the squares, best fate first: one for each pod. Above [`MOST`] pods, each fate gets its share of the line.
+/// Returns one square for each pod, best fate first. If there are more than [`MOST`] pods, the bar is scaled down.
 pub(crate) fn bar(tally: &Tally) -> String {
     let Tally { clean, clamped, forced, unconfirmed, lost } = *tally;
     let counts = [("🟩", clean), ("🟨", clamped), ("🟧", forced), ("⬜", unconfirmed), ("🟥", lost)];

@@ -1,7 +1,6 @@
-//! Remembers the events that each sink has delivered, so that after a failure of one sink the others do not repeat their messages.
+//! Remembers the events that a sink (webhook or SNS topic) has delivered.
 //!
-//! Each sink gets each event **at least once**, unless SQS moves the event to the failure queue after five receives. If one sink
-//! fails, SQS returns the event for all sinks. A warm environment skips the sinks that delivered the event.
+//! If one sink fails, SQS sends the event again. Sinks that have delivered the event ignore the repetition.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +10,7 @@ use spillway_receipt::{Ending, Receipt};
 use crate::event::{Event, Phase};
 use crate::nodes::Node;
 
-/// Maximum number of events to remember, more than a storm of notices has. SQS returns an event within minutes.
+/// Maximum number of remembered events. Older events are forgotten.
 const MOST: usize = 5_000;
 
 /// Delivered events, oldest first.
@@ -24,7 +23,7 @@ struct Entry {
     request_id: String,
     event_id: Option<String>,
     instance: Option<String>,
-    /// `None` while the drain goes on.
+    /// `None` before the drain has ended.
     ending: Option<Ending>,
     /// Names of the lost pods.
     lost: Vec<String>,
@@ -43,7 +42,7 @@ impl Delivered {
         self.entries().iter().any(|entry| entry.id == event.id)
     }
 
-    /// Returns `true` if delivered events make the event obsolete.
+    /// Returns `true` if the event is obsolete, such as the beginning of a drain whose end was delivered.
     pub(crate) fn supersedes(&self, event: &Event) -> bool {
         match (event.phase, event.receipt.ending) {
             (Phase::Begun | Phase::Blocked | Phase::Unblocked, _) => self.has_end_of(event),
@@ -59,7 +58,7 @@ impl Delivered {
         self.entries().iter().any(is_end)
     }
 
-    /// Returns `true` if an attempt at the notice has succeeded, or if delivered events already name all lost pods.
+    /// Returns `true` if another attempt at the notice succeeded, or if all lost pods have been reported.
     fn supersedes_failure(&self, failure: &Event) -> bool {
         let receipt = &failure.receipt;
         let entries = self.entries();

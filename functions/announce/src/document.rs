@@ -1,4 +1,4 @@
-//! Document of the webhook: a JSON text with the address, the headers and the format. Pure.
+//! Parses the webhook's document: a JSON object with the URL, the headers and the format.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use crate::form::Form;
 use crate::words::{clip, distinct};
 
-/// Description of a valid document, for errors.
+/// Description of a valid document, for error messages.
 const ACCEPTED: &str = r#"a JSON object with "url" (https://…) and optionally "headers" (an object of strings), "proxy" (http://… or https://…), "format" ("slack", "text" or "json") and "template" (a Go template, which overrides the format)"#;
 
-/// Document of a webhook. The URL, the headers and the proxy may be secrets.
+/// Configuration of a webhook. The URL, the headers and the proxy may contain secrets.
 #[derive(Debug)]
 pub(crate) struct WebhookDocument {
     pub(crate) url: SecretString,
@@ -23,7 +23,7 @@ pub(crate) struct WebhookDocument {
     pub(crate) form: Form,
 }
 
-/// Problems of a document, without its values, which may be secrets.
+/// Problems in a document. The texts omit the document's values, which may be secrets.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct DocumentError(Vec<String>);
 
@@ -75,7 +75,7 @@ impl WebhookDocument {
     }
 }
 
-/// Quotes a name for an error. Shortens it, because a document may have names of any length.
+/// Quotes a name for an error message, cut to 64 characters.
 fn quoted(name: &str) -> String {
     const MOST: usize = 64;
     format!("{:?}", clip(name, MOST))
@@ -89,7 +89,7 @@ fn has_scheme(value: &str, schemes: &[&str]) -> bool {
     Url::parse(value).is_ok_and(|url| schemes.contains(&url.scheme()) && url.has_host())
 }
 
-/// Parses the URL. Plain HTTP is refused, because it would disclose the URL, which is a secret.
+/// Parses the URL. Refuses plain HTTP, because the URL is a secret.
 fn webhook_url(value: &Value) -> Result<SecretString, String> {
     let url = text("url", value)?;
     has_scheme(url, &["https"]).then(|| url.into()).ok_or_else(|| "has a \"url\" that is not an https URL".to_owned())
@@ -110,7 +110,7 @@ fn form(value: &Value) -> Result<Form, String> {
     }
 }
 
-/// Default format: Slack's for Slack's hosts, else text, because other chats refuse `blocks`.
+/// Default format: `slack` for Slack's hosts, else `text`.
 fn default_form(url: &SecretString) -> Form {
     let url = Url::parse(url.expose_secret()).ok();
     match url.as_ref().and_then(Url::host_str) {

@@ -1,15 +1,15 @@
-//! Removes a request's secrets from the webhook's answer, which may repeat them whole or in part. Pure.
+//! Removes secrets from the webhook's answer, which may repeat parts of the request.
 
 use std::cmp::Reverse;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 
-/// Maximum size of an answer's text in the log, in bytes. Errors stand at the beginning of an answer.
+/// Maximum bytes of the webhook's answer in the log.
 const MOST: usize = 1024;
-/// Minimum size of a secret, in bytes. Removing shorter texts would make the answer unreadable.
+/// Minimum bytes of a secret. Removing shorter texts would make the answer unreadable.
 const SHORTEST: usize = 8;
 
-/// URL, headers and their parts, longest first, so that a whole value is removed before its parts.
+/// Texts to remove from an answer: the URL, the headers and their parts, longest first.
 pub(crate) struct RequestSecrets<'a>(Vec<&'a str>);
 
 impl<'a> RequestSecrets<'a> {
@@ -26,7 +26,7 @@ impl<'a> RequestSecrets<'a> {
         Self(secrets)
     }
 
-    /// Number of bytes to read from an answer, so that the last secret in the logged text is read to its end.
+    /// Number of bytes to read from an answer: the maximum in the log plus the longest secret.
     pub(crate) fn max_bytes_to_read(&self) -> usize {
         MOST + self.longest()
     }

@@ -1,4 +1,4 @@
-//! Events in the queue: each is an `EventBridge` event of the drain function with a receipt.
+//! Parses the drain function's events, which arrive in an SQS queue.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use spillway_receipt::{DRAIN_BEGUN, DRAIN_BLOCKED, DRAIN_UNBLOCKED, Document, RE
 pub(crate) enum Phase {
     /// The drain has begun: the first evictions have been answered.
     Begun,
-    /// A pod has been blocked for a minute.
+    /// The eviction of a pod is blocked, for example by a `PodDisruptionBudget`.
     Blocked,
     /// No pod is blocked any more.
     Unblocked,
@@ -29,7 +29,7 @@ pub(crate) struct Event {
     pub(crate) id: String,
     pub(crate) phase: Phase,
     pub(crate) receipt: Receipt,
-    /// Labels of the node when it was claimed.
+    /// Labels of the node at the time of the claim.
     pub(crate) node_labels: BTreeMap<String, String>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum EventError {
     Receipt(serde_json::Error),
 }
 
-/// Reads the body of a message. Refuses events of another source or account, which rules of other owners may send to the queue.
+/// Parses the body of an SQS message. Refuses events of another source or account.
 pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
     let event: EventBridgeEvent<Value> = serde_json::from_str(body).map_err(EventError::Unreadable)?;
     let phase = match event.detail_type.as_str() {

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::group::Message;
 use crate::{json, slack, template, text, words};
 
-/// Maximum length of a text: Google Chat accepts 4,096 characters.
+/// Maximum characters of a text, because Google Chat accepts at most 4,096.
 const TEXT: usize = 4_000;
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Returns the body of the request. If the template cannot be rendered, returns plain JSON with the error.
+    /// Returns the body of the HTTP request. If the template fails, returns plain JSON with the error.
     pub(crate) fn body(&self, message: &Message<'_>) -> String {
         match self {
             Self::Slack => slack::message(message).to_string(),

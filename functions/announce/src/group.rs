@@ -1,4 +1,4 @@
-//! Groups a batch of events into one message for each phase. Fifty nodes that end at once make one message.
+//! Groups the events of an SQS batch into messages: one message for each phase of the drains.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::receipt::{are_of_one_drain, is_over};
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) phase: Phase,
-    /// At least one event.
+    /// Never empty.
     pub(crate) events: Vec<&'a Event>,
     /// Log group of the drain function; empty if unknown.
     pub(crate) log_group: &'a str,
@@ -28,7 +28,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Returns the messages in order of their phases.
+/// Returns at most one message for each phase, in the order of the phases.
 pub(crate) fn messages<'a>(events: &[&'a Event], log_group: &'a str) -> Vec<Message<'a>> {
     let mut known = HashSet::new();
     let news: Vec<&Event> =
@@ -53,11 +53,11 @@ pub(crate) fn messages<'a>(events: &[&'a Event], log_group: &'a str) -> Vec<Mess
     .collect()
 }
 
-/// Selects one of Lambda's attempts at each notice, which share the request id: a success, else the first failure with the most
-/// lost pods.
+/// Keeps one event for each request id: a success, or the failure with the most lost pods.
 fn decisive_attempts<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     let weight = |event: &Event| (event.receipt.ending != Some(Ending::Failed), Node::of(event).lost().len());
     let mut attempts: Vec<&Event> = Vec::new();
+    // Lambda's retries share the request id.
     for event in ended {
         match attempts.iter_mut().find(|attempt| attempt.receipt.request_id == event.receipt.request_id) {
             Some(attempt) if weight(event) > weight(attempt) => *attempt = event,
@@ -68,7 +68,7 @@ fn decisive_attempts<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     attempts
 }
 
-/// Returns `false` for a receipt if its notice has no final result yet.
+/// Returns `false` for a receipt without a final result.
 fn is_news(event: &Event) -> bool {
     event.phase != Phase::Ended || is_over(&event.receipt)
 }

@@ -1,4 +1,4 @@
-//! Handles a batch of the queue, from its records to delivered messages.
+//! Handles a batch of SQS records: parses the events and delivers messages about them.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::event::{self, Event};
 use crate::sink::Sink;
 
-/// Time that is kept free at the end of an invocation for the answer, which names the failed records.
+/// Time that is reserved at the end of an invocation for returning the failed records to SQS.
 const ANSWER_RESERVE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    /// Handles a batch of the function's own queue. Any other payload is an error.
+    /// Handles a batch of the function's own queue. Refuses any other payload.
     pub(crate) async fn answer(&self, event: LambdaEvent<Value>) -> Result<SqsBatchResponse, Error> {
         let LambdaEvent { payload, context } = event;
         if let Some(source) = self.foreign_source(&payload) {
@@ -35,15 +35,14 @@ impl Announcer {
         self.handle(LambdaEvent::new(serde_json::from_value(payload)?, context)).await
     }
 
-    /// Describes the first record that is not of the function's own queue. Anybody who may create event source mappings can send
-    /// messages of other queues.
+    /// Describes the first record that does not come from the function's own queue. `None` if there is no such record.
     fn foreign_source(&self, payload: &Value) -> Option<String> {
         let Some(records) = payload["Records"].as_array() else { return Some(quoted(payload)) };
         let mut sources = records.iter().map(|record| &record["eventSourceARN"]);
         sources.find(|source| **source != self.queue_arn).map(|source| format!("one of {}", quoted(source)))
     }
 
-    /// Handles a batch. Returns the records that are unreadable or that a sink has not delivered. SQS sends these records again.
+    /// Delivers messages about a batch. Returns the failed records, which SQS sends again.
     pub(crate) async fn handle(&self, batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
         let (end, account) = (end(&batch.context), account(&batch.context));
         let records = batch.payload.records;
@@ -62,7 +61,7 @@ impl Announcer {
     }
 }
 
-/// Reads the event of a record. After five attempts SQS moves an unreadable record to the queue `Undelivered`.
+/// Reads the event in a record. `None` if unreadable.
 fn read(record: &SqsMessage, account: &str) -> Option<Event> {
     event::read(record.body.as_deref().unwrap_or_default(), account)
         .inspect_err(|error| {

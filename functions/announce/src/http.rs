@@ -1,4 +1,4 @@
-//! HTTP client of the webhook, with limits on time, redirects and size.
+//! HTTP client for webhooks, with a timeout and without redirects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use rustls::ClientConfig;
 use rustls::crypto::ring;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-/// Timeout of a request and its answer, the same as in aws-node-termination-handler (NTH).
+/// Timeout of an HTTP request, including the answer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Builds a client that ignores proxy variables of the environment.
+/// Builds a client that ignores the proxy variables of the environment.
 pub(crate) fn client(proxy: Option<Proxy>) -> Result<Client, Error> {
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
@@ -27,7 +27,7 @@ pub(crate) fn client(proxy: Option<Proxy>) -> Result<Client, Error> {
     Ok(proxy.into_iter().fold(client, ClientBuilder::proxy).build()?)
 }
 
-/// Reads at most `most` bytes of an answer.
+/// Reads at most `most` bytes of a response.
 pub(crate) async fn read(mut response: Response, most: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() < most

@@ -1,4 +1,4 @@
-//! Message as plain JSON, for programs: docs/message.schema.json.
+//! Renders a message as JSON for programs (`docs/message.schema.json`).
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::words;
 
 /// Version of the format, raised when a field is renamed or changes its meaning.
 const VERSION: u32 = 2;
-/// Maximum number of lost pods that a notice lists. A message about a hundred drains then has at most two megabytes.
+/// Maximum number of lost pods that are listed for a notice.
 const LOST: usize = 100;
 
 pub(crate) fn body(message: &Message<'_>) -> String {
@@ -35,7 +35,7 @@ struct Plain<'a> {
     version: u32,
     /// Phase of the drains.
     phase: Phase,
-    /// Headline, which a chat shows.
+    /// Headline of the message.
     text: String,
     /// Error of the template that could not be rendered.
     template_error: Option<String>,
@@ -69,9 +69,9 @@ struct NoticeData<'a> {
     managed_by: Option<&'a str>,
     /// Action that the settings select for the notice.
     decision: Option<&'a str>,
-    /// Absent while the drain goes on.
+    /// Absent before the drain has ended.
     ending: Option<Ending>,
-    /// Stable type of the error, if the notice failed.
+    /// Error type, if the notice failed.
     error: Option<&'a str>,
     /// `true` in a dry run, which changes nothing.
     dry_run: bool,
@@ -80,11 +80,11 @@ struct NoticeData<'a> {
     /// First hundred lost pods.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lost: Vec<Lost<'a>>,
-    /// Request id of the receipt in the log.
+    /// Request id, which identifies the receipt in the log.
     request_id: &'a str,
 }
 
-/// Pod that was still on the node when the time was up.
+/// Pod that was still on the node when the time for the drain was up.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -1,8 +1,8 @@
-//! Announce function: receives the drain function's receipts, and sends messages about them to people.
+//! Announce function: sends messages about the drain function's receipts to people.
 //!
-//! Read `handler` first: it handles a batch of the queue.
+//! Read `handler` first, which handles a batch of SQS records.
 //!
-//! `preview` renders messages without sending them, for the program `announce-preview` and for a request (`preview_request`).
+//! `preview` renders messages about sample drains without sending them.
 
 // The future of a delivery exceeds the default of 128.
 #![recursion_limit = "256"]

@@ -1,13 +1,13 @@
-//! Links of a message: the receipts and the log lines of its notices, and the runbook. Pure.
+//! Links in a message: to the receipts, to the log lines and to the runbook.
 
 use spillway_receipt::VERSION;
 
 use crate::group::Message;
 use crate::storm::is_storm;
 
-/// Address of the documentation of the deployed version.
+/// URL of the documentation for the deployed version.
 pub(crate) const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/v", env!("CARGO_PKG_VERSION"), "/docs");
-/// Maximum number of notices that a query names. A link with more would not fit into a section of Slack.
+/// Maximum number of notices in a query, because Slack limits the length of a link.
 const NOTICES: usize = 5;
 const LONGEST_ID: usize = 64;
 
@@ -17,7 +17,7 @@ pub(crate) struct Link {
     pub(crate) address: String,
 }
 
-/// Returns the links, without the two queries if the log group or the Region is unknown.
+/// Returns the links. If the log group or the Region is unknown, returns only the link to the runbook.
 pub(crate) fn links(message: &Message<'_>) -> Vec<Link> {
     let section = if is_storm(&message.nodes()) { "in-a-storm" } else { "can-i-go-back-to-sleep" };
     let runbook = Link { name: "runbook", address: format!("{PAGES}/troubleshooting.md#{section}") };
@@ -46,7 +46,7 @@ pub(crate) fn links(message: &Message<'_>) -> Vec<Link> {
     ]
 }
 
-/// Event ids as a list in the query language. `None` for too many ids, or for an id that EventBridge does not make.
+/// Event ids as a list for a query. `None` if there are too many ids, or if an id is missing or malformed.
 fn notices(message: &Message<'_>) -> Option<String> {
     let is_plain =
         |id: &&str| id.len() <= LONGEST_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -58,7 +58,7 @@ fn notices(message: &Message<'_>) -> Option<String> {
     (ids.len() <= NOTICES).then(|| quoted.join(", "))
 }
 
-/// Address of a query over the last two days in Logs Insights. The console uses `*` in place of the encoding's `%`.
+/// URL of a Logs Insights query over the last two days. In URL encoding, the console expects `*` instead of `%`.
 fn insights(region: &str, log_group: &str, query: &str) -> String {
     let console = match region {
         china if china.starts_with("cn-") => "https://console.amazonaws.cn".to_owned(),

@@ -1,4 +1,4 @@
-//! Nodes and pods of a message. Two notices about one node make one node, and each pod counts once.
+//! Groups the events of a message by node. If several notices are about one node, each pod of the node is counted once.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::receipt::is_over;
 
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
-    /// At least one event.
+    /// Never empty.
     pub(crate) events: Vec<&'a Event>,
 }
 
@@ -22,11 +22,11 @@ pub(crate) struct Tally {
     pub(crate) clamped: usize,
     pub(crate) forced: usize,
     pub(crate) unconfirmed: usize,
-    /// Pods that were still on the node at the end, if no later invocation continues the drain.
+    /// Pods that were still on the node when the drain ended.
     pub(crate) lost: usize,
 }
 
-/// Returns the nodes in order of their first event.
+/// Groups the events by node, in the order of the first event of each node.
 pub(crate) fn nodes<'a>(events: &[&'a Event]) -> Vec<Node<'a>> {
     let mut nodes: Vec<Node<'a>> = Vec::new();
     for event in events {
@@ -47,7 +47,7 @@ impl<'a> Node<'a> {
         self.events.iter().map(|event| &event.receipt)
     }
 
-    /// Name of the node, if the notice found the node.
+    /// Name of the node, if known.
     pub(crate) fn name(&self) -> Option<&'a str> {
         self.receipts().find_map(|receipt| receipt.node.as_deref())
     }
@@ -64,8 +64,7 @@ impl<'a> Node<'a> {
         self.receipts().any(|receipt| receipt.ending == Some(ending))
     }
 
-    /// Pods of the node, worst fate first. If two notices differ, the worse fate counts, because a notice may have observed
-    /// only the end of a pod that another notice forced.
+    /// Pods of the node, worst fate first. If two notices report different fates for a pod, the worse fate counts.
     pub(crate) fn pods(&self) -> Vec<&'a Pod> {
         let mut pods: Vec<_> = self.receipts().flat_map(|receipt| &receipt.pods).collect();
         pods.sort_by_key(|pod| rank(pod));
@@ -74,14 +73,14 @@ impl<'a> Node<'a> {
         pods
     }
 
-    /// Lost pods, if no later invocation continues the drain.
+    /// Lost pods. Empty before the drain has ended.
     pub(crate) fn lost(&self) -> Vec<&'a PodRecord> {
         let is_over = self.receipts().any(is_over);
         let records = self.pods().into_iter().filter_map(Pod::record);
         records.filter(|pod| is_over && pod.fate == Fate::Lost).collect()
     }
 
-    /// Counts the pods, including those of earlier invocations.
+    /// Counts the pods of all invocations by fate.
     pub(crate) fn tally(&self) -> Tally {
         let pods = self.pods();
         let now = |fate| pods.iter().filter(|pod| pod.fate() == Some(fate)).count();
@@ -97,14 +96,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns `true` if the event is about the node's instance. An event without an instance has a node of its own.
+    /// Returns `true` if the event is about the instance of the node.
     fn is_node_of(&self, event: &Event) -> bool {
         let instance = &event.receipt.instance;
         instance.is_some() && self.receipts().any(|receipt| receipt.instance == *instance)
     }
 }
 
-/// Rank of a pod, worst fate first. Fates that are not counted come last.
+/// Sort key of a pod: worst fate first.
 fn rank(pod: &Pod) -> usize {
     const WORST_FIRST: [Fate; 5] = [Fate::Lost, Fate::Unconfirmed, Fate::Forced, Fate::Clamped, Fate::Clean];
     let rank = |fate| WORST_FIRST.iter().position(|other| *other == fate);

@@ -1,4 +1,4 @@
-//! Renders messages about sample drains without sending any, for authors of templates.
+//! Renders messages about sample drains without sending them.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::group::{Message, messages};
 use crate::samples::{LOG_GROUP, begun, blocked, ended, lossy, storm, unblocked};
 use crate::{slack, template, text};
 
-/// Preview of a webhook's format, or of the e-mails of a topic.
+/// Format of the previewed messages. `None`: e-mail.
 #[derive(Debug)]
 pub struct Preview(Option<Form>);
 
@@ -36,7 +36,7 @@ impl Preview {
         Ok(Self(Some(document.form)))
     }
 
-    /// Renders the samples, each under a title.
+    /// Renders the sample messages, each under a title.
     pub fn render(&self) -> Result<String, String> {
         let (begun, drained, lossy, third) = (begun(1), ended(1, "drained"), lossy(2), ended(3, "drained"));
         let (blocked, unblocked) = (blocked(1), unblocked(1));

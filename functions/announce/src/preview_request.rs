@@ -1,10 +1,10 @@
-//! Request of `spillway preview`: renders messages about sample drains without sending them.
+//! Answers requests of `spillway preview`: renders messages about sample drains without sending them.
 
 use serde_json::{Value, json};
 
 use crate::preview::Preview;
 
-/// Field that marks a request. Messages of the queue do not have the field.
+/// Field that marks a payload as a preview request.
 const FIELD: &str = "spillway-preview";
 
 /// Returns the rendered messages of a request, or an error. `None` if the payload is no request for a preview.

@@ -1,9 +1,8 @@
-//! Predicates on receipts that messages need.
+//! Predicates on receipts.
 
 use spillway_receipt::{Ending, Fate, Receipt};
 
-/// Returns `true` if the notice has a final result. An ignored notice has a final result only if its hook ended early and pods
-/// were lost.
+/// Returns `true` if the receipt has a final result. An ignored notice has a final result only if pods were lost.
 pub(crate) fn is_over(receipt: &Receipt) -> bool {
     match receipt.ending {
         Some(Ending::Drained | Ending::Done | Ending::Failed) => true,

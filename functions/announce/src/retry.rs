@@ -1,4 +1,4 @@
-//! Retries within one invocation. After the last attempt SQS sends the event again.
+//! Retries within one invocation. If all attempts fail, SQS sends the event again later.
 
 use std::error::Error;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use tokio::time::Instant;
 /// Pauses before the second and the third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
-/// Maximum `Retry-After` that is honoured, because an invocation has only a minute.
+/// Maximum `Retry-After` that the function waits for, because an invocation has only a minute.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Error text if `end` comes before any answer.
+/// Error text if the invocation ends before an answer arrives.
 pub(crate) const TIME_UP: &str = "the time was up";
 
-/// Makes up to three attempts until `end`.
+/// Makes up to three attempts before the end of the invocation.
 pub(crate) async fn retried<T, E: Transient + Error + 'static>(
     end: Instant,
     attempt: impl AsyncFnMut() -> Result<T, E>,
@@ -26,7 +26,7 @@ pub(crate) async fn retried<T, E: Transient + Error + 'static>(
         .await
 }
 
-/// Makes up to three attempts at a call to AWS until `end`.
+/// Calls AWS up to three times before the end of the invocation.
 pub(crate) async fn call<T>(
     action: &'static str,
     end: Instant,

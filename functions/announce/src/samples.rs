@@ -39,7 +39,7 @@ pub(crate) fn document_of_beginning(n: usize) -> Value {
     detail
 }
 
-/// Event of node `n`, of which a budget has blocked a pod for a minute.
+/// Event of node `n`, on which a `PodDisruptionBudget` blocks the eviction of a pod.
 pub(crate) fn blocked(n: usize) -> Event {
     let mut detail = receipt(n);
     let node = &detail["node"].as_str().expect("a node").to_owned();
@@ -58,12 +58,12 @@ pub(crate) fn unblocked(n: usize) -> Event {
     event(&format!("unblocked-{n}"), "Spillway Drain Unblocked", &detail)
 }
 
-/// Receipt of node `n` with one clean pod.
+/// Receipt of node `n` with one pod, whose fate is `clean`.
 pub(crate) fn ended(n: usize, ending: &str) -> Event {
     ended_with(n, ending, &json!([{"pod": format!("shop/web-{n}"), "fate": "clean"}]))
 }
 
-/// Receipt of node `n` with these pods.
+/// Receipt of node `n` with the given pods.
 pub(crate) fn ended_with(n: usize, ending: &str, pods: &Value) -> Event {
     let mut detail = receipt(n);
     detail["ending"] = json!(ending);
@@ -79,7 +79,7 @@ pub(crate) fn ended_with(n: usize, ending: &str, pods: &Value) -> Event {
     event(&format!("ended-{n}"), "Spillway Receipt", &detail)
 }
 
-/// Receipt of node `n` with two lost pods of six, one with a reason that needs escaping in Slack.
+/// Receipt of node `n` with two lost pods. One of the reasons needs escaping in Slack.
 pub(crate) fn lossy(n: usize) -> Event {
     ended_with(
         n,

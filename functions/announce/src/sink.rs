@@ -1,4 +1,4 @@
-//! Delivers messages to one channel. A failure of one sink does not affect another.
+//! Delivers messages to one channel: a webhook or an SNS topic.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub(crate) enum Channel {
 #[derive(Debug, PartialEq, Eq)]
 enum Delivery {
     Delivered,
-    /// The webhook refuses one message about several notices. It may accept a message for each notice.
+    /// The webhook refused a message about several notices, but may accept one message for each notice.
     TooLarge,
     Failed,
 }
@@ -51,7 +51,7 @@ impl Sink {
         Self { channel, log_group: log_group.to_owned(), delivered: Delivered::default() }
     }
 
-    /// Sends messages about new events until `end`. Returns the events that were not delivered.
+    /// Sends messages about events that this sink has not delivered yet. Returns the events for which sending failed.
     pub(crate) async fn deliver<'a>(&'a self, events: &[&'a Event], end: Instant) -> Vec<&'a Event> {
         let new: Vec<_> = events.iter().copied().filter(|event| !self.delivered.has(event)).collect();
         let mut failed = Vec::new();
@@ -71,7 +71,7 @@ impl Sink {
         failed
     }
 
-    /// Span of a message with its channel, notices and instances.
+    /// Tracing span of a message.
     fn span(&self, message: &Message<'_>) -> Span {
         let receipts = || message.events.iter().map(|event| &event.receipt);
         let event_ids = list(receipts().filter_map(|receipt| receipt.notice.event_id.as_deref()));
@@ -132,7 +132,7 @@ impl Sink {
     }
 }
 
-/// Distinct ids as one field of a log line.
+/// Joins distinct ids for a field of the log.
 fn list<'a>(ids: impl Iterator<Item = &'a str>) -> String {
     ids.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }

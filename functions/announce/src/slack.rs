@@ -1,4 +1,4 @@
-//! Message in Slack's block format: <https://docs.slack.dev/reference/block-kit/blocks>
+//! Renders a message in Slack's block format: <https://docs.slack.dev/reference/block-kit/blocks>
 
 use std::fmt::Write as _;
 
@@ -20,13 +20,13 @@ use crate::words;
 const HEADER: usize = 150;
 /// Slack's maximum length of a section, in characters.
 const SECTION: usize = 3000;
-/// Maximum number of nodes, and of lost pods, so that the message fits into Slack's 50 blocks.
+/// Maximum number of nodes in a message, because Slack accepts only 50 blocks.
 const NODES: usize = 20;
 const PODS: usize = 20;
-/// Maximum length of a line. The line fits into a section even if each character is escaped.
+/// Maximum characters of a line before escaping.
 const LINE: usize = 300;
 
-/// Renders the message. Slack shows the field `text` in notifications.
+/// Renders a message as JSON for Slack.
 pub(crate) fn message(message: &Message<'_>) -> Value {
     let headline = words::headline(message);
     let nodes = message.nodes();
@@ -91,7 +91,7 @@ fn line(text: &str) -> String {
     dates(&escape(&words::clip(text, LINE)))
 }
 
-/// Replaces times in a text, in the format of messages or of receipts, by Slack's dates in the reader's time zone.
+/// Converts the times in a text to Slack's date format, which Slack shows in the reader's time zone.
 fn dates(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -109,7 +109,7 @@ fn dates(text: &str) -> String {
     shown
 }
 
-/// Time at the start of a text, with its length.
+/// Parses a time at the start of a text. Returns the time and the number of parsed bytes.
 fn leading_time(text: &str) -> Option<(Timestamp, usize)> {
     [("%Y-%m-%d %H:%M:%S UTC", "2026-11-21 03:14:00 UTC".len()), ("%Y-%m-%dT%H:%M:%SZ", "2026-11-21T03:14:00Z".len())]
         .into_iter()

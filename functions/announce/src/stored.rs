@@ -1,4 +1,4 @@
-//! Reads the webhook's document from Parameter Store or Secrets Manager, and keeps it for a while.
+//! Reads the webhook's document from Parameter Store or Secrets Manager, and caches the document.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::target::Target;
 #[cfg(test)]
 use crate::test_support;
 
-/// Maximum age of a cached document. A changed document takes effect after at most five minutes.
+/// Maximum age of a cached document.
 const FRESH: Duration = Duration::from_mins(5);
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Stored {
         Self { name, aws, cached: Mutex::new(None) }
     }
 
-    /// Returns the target of the cached document, or reads the document until `end`.
+    /// Returns the HTTP target of the webhook. Reads the document if the cached document is too old.
     pub(crate) async fn target(&self, end: Instant) -> Result<Arc<Target>, StoredError> {
         let mut cached = self.cached.lock().await;
         match cached.as_ref().filter(|cached| cached.at.elapsed() < FRESH) {
@@ -64,7 +64,7 @@ impl Stored {
         Ok((!Arc::ptr_eq(old, &new)).then_some(new))
     }
 
-    /// Reads the document. An unchanged document keeps its client and connections.
+    /// Reads the document into the cache. If the document is unchanged, keeps the HTTP client.
     async fn read_into(&self, cached: &mut Option<Cached>, end: Instant) -> Result<Arc<Target>, StoredError> {
         let text = self.fetch(end).await.map_err(|error| StoredError::Aws(self.name.clone(), error))?;
         let same = cached.as_ref().filter(|cached| cached.text.expose_secret() == text.expose_secret());
@@ -103,7 +103,6 @@ impl Stored {
         Ok(answer.pointer(value).and_then(Value::as_str).unwrap_or_default().into())
     }
 
-    /// For tests: a cached document.
     #[cfg(test)]
     pub(crate) fn holding(document: WebhookDocument) -> Self {
         let target = Arc::new(Target::new(document).expect("a client"));

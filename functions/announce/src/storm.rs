@@ -1,4 +1,4 @@
-//! Lines of a message: one for each node or, in a storm (more than ten nodes of one cluster), one for each zone.
+//! Lines of a message: one for each node. In a storm (more than ten nodes of one cluster), one for each zone.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use crate::group::Message;
 use crate::nodes::Node;
 use crate::words;
 
-/// Maximum number of a cluster's nodes that get a line each.
+/// Maximum number of nodes of one cluster that a message lists one by one.
 const NODES: usize = 10;
 
 /// Text about a node, or about the nodes of a zone.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Node or zone; `None` for the only node of a message, which the headline names.
+    /// Node or zone. `None` if the message has only one node, which the headline names.
     pub(crate) subject: Option<String>,
     pub(crate) text: String,
 }
 
-/// Returns the lines, failed nodes first. In a storm zones come first, then the failed nodes.
+/// Returns a line for each node, failed nodes first. In a storm, returns a line for each zone and each failed node.
 pub(crate) fn lines(message: &Message<'_>) -> Vec<Line> {
     let mut nodes = message.nodes();
     if let [node] = nodes.as_slice() {

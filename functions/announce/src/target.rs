@@ -1,4 +1,4 @@
-//! Posts a message to the address in the webhook's document.
+//! Posts a message to the URL in the webhook's document.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) struct Target {
     document: WebhookDocument,
 }
 
-/// Reason why a message was not accepted, without the URL, the headers and the proxy's password.
+/// Reason why the webhook did not accept a message. Contains no secrets of the request.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PostError {
     #[error("the webhook gave no answer: {0}")]
@@ -37,7 +37,7 @@ pub(crate) enum PostError {
 }
 
 impl Transient for PostError {
-    /// Returns `false` if `Retry-After` is too long for this invocation. SQS sends the event again later.
+    /// Returns `true` if a retry within this invocation can succeed.
     fn is_transient(&self) -> bool {
         match self {
             Self::NoAnswer(_) => true,
@@ -54,7 +54,7 @@ impl Transient for PostError {
     }
 }
 
-/// Redacted text of an answer. May be empty.
+/// Text of the webhook's answer without secrets. May be empty.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AnswerText(pub(crate) String);
 
@@ -96,7 +96,7 @@ impl Target {
     }
 }
 
-/// `Retry-After` in seconds. Dates are ignored: Slack and others send seconds.
+/// `Retry-After` in seconds. `None` for a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))

@@ -1,7 +1,6 @@
-//! Fields for the webhook's Go template: those of NTH, so that NTH's templates work unchanged, then Spillway's own.
+//! Fields for the webhook's Go template: the fields of aws-node-termination-handler (NTH) and Spillway's own fields.
 //!
-//! NTH sends a message for each event, Spillway sends one for a batch. Texts of several notices are joined. Of several times
-//! the earliest counts, lists of pods are united, and `Notices` has the fields of each notice.
+//! If a message is about several notices, the texts of the notices are joined. `Notices` has the fields of each notice.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -12,10 +11,10 @@ use crate::group::Message;
 use crate::nodes::{Node, Tally};
 use crate::words;
 
-/// Go's zero time for an unknown time, as in NTH: `.EndTime.IsZero`.
+/// Go's zero time, which stands for an unknown time.
 const ZERO: &str = "0001-01-01 00:00:00 +0000 UTC";
 
-/// Maximum number of pods in a list. Slack accepts 2,000 characters in a field of a section.
+/// Maximum number of pods in a list, because Slack limits the length of a field.
 const PODS: usize = 20;
 
 pub(crate) fn fields(message: &Message<'_>) -> Value {
@@ -40,7 +39,7 @@ fn named<const N: usize>(fields: [(&str, Value); N]) -> impl Iterator<Item = (St
     fields.into_iter().map(|(name, value)| (name.to_owned(), value))
 }
 
-/// Fields of NTH with the values of its queue processor: docs/templates.md.
+/// Fields of aws-node-termination-handler in queue processor mode (`docs/templates.md`).
 fn nth_fields(event: &Event) -> [(&'static str, Value); 24] {
     let receipt = &event.receipt;
     let provider_id =
@@ -87,7 +86,7 @@ fn spillway_fields(event: &Event) -> [(&'static str, Value); 8] {
     ]
 }
 
-/// Fields about pods: NTH's list of names, then Spillway's own.
+/// Template fields about pods.
 fn pod_fields(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
     let tally = Tally::of(nodes);
     let mut pods: Vec<_> = nodes.iter().flat_map(Node::pods).map(|pod| pod.name().to_owned()).collect();
@@ -108,7 +107,7 @@ fn pod_fields(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
     ]
 }
 
-/// Joins the fields of several notices, except those about pods.
+/// Joins the fields of several notices, except the fields about pods.
 fn joined(notices: &[Map<String, Value>]) -> Map<String, Value> {
     let Some(first) = notices.first() else { return Map::new() };
     let of_all = |name: &str| notices.iter().filter_map(|notice| notice.get(name)).collect::<Vec<_>>();
@@ -119,7 +118,7 @@ fn joined(notices: &[Map<String, Value>]) -> Map<String, Value> {
     first.keys().map(|name| (name.clone(), one(name))).collect()
 }
 
-/// Earliest time. Times in Go's format sort as texts.
+/// Earliest known time. Times in Go's format sort as texts.
 fn earliest(times: &[&Value]) -> Value {
     json!(times.iter().filter_map(|time| time.as_str()).filter(|time| *time != ZERO).min().unwrap_or(ZERO))
 }
@@ -138,7 +137,7 @@ fn joined_value(values: &[&Value]) -> Value {
     }
 }
 
-/// Kind of notice in NTH's spelling.
+/// Kind of notice in the spelling of aws-node-termination-handler.
 fn kind(receipt: &Receipt) -> String {
     let name = words::kind(receipt);
     match name {
@@ -159,10 +158,7 @@ fn time(at: Option<Timestamp>) -> String {
     at.map_or_else(|| ZERO.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string())
 }
 
-/// Replaces characters that would end a JSON string, in texts and in names of labels.
-///
-/// Templates such as `"text": "{{ .Description }}"` do not escape. Without the replacement, texts of AWS, of a cluster or of
-/// an event could add fields to the message.
+/// Replaces characters that would end a JSON string, because a template such as `"{{ .Description }}"` does not escape values.
 fn safe(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(safe_text(&text)),
@@ -290,8 +286,8 @@ mod tests {
         }
         for pod in &mut receipt.pods {
             match pod {
-                Pod::AtTheEnd(pod) => (pod.pod, pod.why) = (strange(), Some(strange())),
-                Pod::AtTheBegin(pod) => pod.pod = strange(),
+                Pod::Full(pod) => (pod.pod, pod.why) = (strange(), Some(strange())),
+                Pod::NameOnly(pod) => pod.pod = strange(),
             }
         }
         event.node_labels = [(strange(), strange())].into();

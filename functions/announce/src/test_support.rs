@@ -27,10 +27,10 @@ use crate::samples::LOG_GROUP;
 use crate::stored::Stored;
 use crate::webhook::Webhook;
 
-/// Requests of a server: method with URI, headers and body.
+/// Recorded requests: method and URI, headers, body.
 pub(crate) type Requests = Arc<Mutex<Vec<(String, HeaderMap, String)>>>;
 
-/// Starts a server. Returns its address and its requests.
+/// Starts an HTTP server. Returns the server's address and the requests that the server receives.
 pub(crate) async fn server(answer: impl Fn() -> Response + Clone + Send + Sync + 'static) -> (String, Requests) {
     let requests = Requests::default();
     let received = requests.clone();
@@ -50,7 +50,7 @@ pub(crate) async fn server(answer: impl Fn() -> Response + Clone + Send + Sync +
     (format!("http://{address}"), requests)
 }
 
-/// Document of a webhook, also for an address without TLS.
+/// Webhook document, in which the URL may be plain HTTP.
 pub(crate) fn document(url: &str, headers: &str, proxy: Option<&str>) -> WebhookDocument {
     let headers: Value = serde_json::from_str(headers).expect("JSON");
     let written = json!({"url": "https://hooks.slack.com", "headers": headers});
@@ -74,14 +74,14 @@ pub(crate) fn no_aws() -> Caller {
     Caller::new(&aws.build()).expect("a configuration")
 }
 
-/// The only message about these events.
+/// Returns the only message about the events.
 pub(crate) fn message<'a>(events: &[&'a Event]) -> Message<'a> {
     let mut all = messages(events, LOG_GROUP);
     assert_eq!(all.len(), 1, "one message");
     all.remove(0)
 }
 
-/// Shortens the links of a message, whose addresses have tests of their own.
+/// Replaces the addresses of links by short texts.
 pub(crate) fn without_addresses(text: &str) -> String {
     let is_query = |word: &str| word.contains("#logsV2:");
     let words = text.replace(PAGES, "PAGES");
@@ -94,7 +94,7 @@ pub(crate) fn without_addresses(text: &str) -> String {
     words.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Document in a snapshot of the drain function's tests.
+/// Event `detail` from a snapshot of the drain function's tests.
 pub(crate) fn written(test: &str) -> Value {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/drainer/src/publish/snapshots");
     let file = format!("{folder}/spillway_drainer__publish__tests__{test}.snap");

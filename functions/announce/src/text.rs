@@ -1,4 +1,4 @@
-//! Message as plain text, for e-mail by SNS and for chats other than Slack.
+//! Renders a message as plain text, for e-mail by SNS and for chats other than Slack.
 
 use crate::event::Phase;
 use crate::group::Message;
@@ -7,9 +7,9 @@ use crate::nodes::Tally;
 use crate::storm::{self, Line};
 use crate::words;
 
-/// Maximum length of a subject: SNS requires less than 100 characters of ASCII.
+/// Maximum characters of a subject, because SNS requires fewer than 100 ASCII characters.
 const SUBJECT: usize = 99;
-/// Maximum number of nodes, and of lost pods, that get a line each.
+/// Maximum number of nodes in a message.
 const NODES: usize = 100;
 const PODS: usize = 100;
 const LINE: usize = 500;

@@ -1,4 +1,4 @@
-//! SNS topic: publishes one notification for each message.
+//! Publishes each message to an SNS topic.
 
 use spillway_aws_call::{Call, CallError, Caller, Service};
 use tokio::time::Instant;

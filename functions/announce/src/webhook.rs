@@ -1,4 +1,4 @@
-//! Webhook: posts each message.
+//! Posts each message to the webhook.
 
 use reqwest::StatusCode;
 use tokio::time::Instant;
@@ -18,8 +18,7 @@ pub(crate) struct Webhook {
 pub(crate) enum WebhookError {
     #[error(transparent)]
     Post(#[from] PostError),
-    /// The webhook refuses a template's message about several notices, which may be too long for it. Slack refuses texts of more
-    /// than 3,000 characters as `invalid_blocks`.
+    /// The webhook refused a templated message about several notices. The message may be too long.
     #[error(transparent)]
     TooLarge(PostError),
     #[error(transparent)]
@@ -31,10 +30,11 @@ impl Webhook {
         Self { stored }
     }
 
-    /// Posts a message until `end`. If the webhook does not accept the URL or the headers, reads the document again, once.
+    /// Posts a message. If the webhook refuses the URL or the headers, retries with the latest version of the document.
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), WebhookError> {
         let target = self.stored.target(end).await?;
         match post(&target, message, end).await {
+            // Slack refuses texts of more than 3,000 characters as `invalid_blocks`.
             Err(error @ PostError::Refused { status: StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE, .. })
                 if message.events.len() > 1 && matches!(target.form(), Form::Template(_)) =>
             {

@@ -1,4 +1,4 @@
-//! Sentences of a message, shared by Slack, e-mail and JSON.
+//! Sentences for messages in all formats.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -32,7 +32,7 @@ pub(crate) fn lost_pods(lost: usize) -> String {
     if lost == 0 { String::new() } else { format!(", {} lost", count(lost, "pod")) }
 }
 
-/// Name and cluster of the node. If no node was found, the instance id and the cluster.
+/// Name of the node, or the instance id if the name is unknown, with the cluster.
 pub(crate) fn node(node: &Node<'_>) -> String {
     let instance = || node.receipts().find_map(|receipt| receipt.instance.as_deref());
     let name = node.name().or_else(instance).unwrap_or("a notice");
@@ -42,7 +42,7 @@ pub(crate) fn node(node: &Node<'_>) -> String {
     }
 }
 
-/// Distinct sentences of a node's notices, without the name of the node.
+/// Distinct sentences about the node's notices.
 pub(crate) fn story(node: &Node<'_>) -> String {
     let mut known = HashSet::new();
     let sentences = node.events.iter().map(|event| match node.name() {
@@ -91,7 +91,7 @@ fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
     counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
 }
 
-/// Lost pods with their reasons. If the message is about several nodes, also with their nodes.
+/// Lost pods with their reasons, and with their nodes if the message is about several nodes.
 pub(crate) fn lost(message: &Message<'_>, most: usize) -> Vec<String> {
     let nodes = message.nodes();
     let lost = nodes.iter().flat_map(|one| {
@@ -124,7 +124,7 @@ pub(crate) fn origin(message: &Message<'_>) -> String {
     known.into_iter().filter(|(is_known, _)| *is_known).map(|(_, text)| text).collect::<Vec<_>>().join(" · ")
 }
 
-/// Distinct values in one line: the first ten, and the number of others.
+/// Distinct values in one line: the first ten, and the number of further values.
 pub(crate) fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 10;
     let mut known = HashSet::new();
@@ -134,7 +134,7 @@ pub(crate) fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> String {
     values.join(", ")
 }
 
-/// Keeps at most `most` lines and appends the number of others.
+/// Keeps at most `most` lines and appends the number of dropped lines.
 pub(crate) fn shorten(lines: &mut Vec<String>, most: usize) {
     let more = lines.len().saturating_sub(most);
     if more > 0 {
@@ -150,7 +150,7 @@ pub(crate) fn clip(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// Time for people. Slack shows this format in the reader's time zone.
+/// Time in the format `2026-11-21 03:14:00 UTC`.
 pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }

@@ -1,4 +1,4 @@
-//! Affected entity of an AWS Health event, if it is an instance.
+//! Entry of `affectedEntities` in an AWS Health event.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -30,7 +30,7 @@ impl Entity {
         self.fields.status.as_deref() == Some("RESOLVED")
     }
 
-    /// Id of the instance, valid or not. `None`: another resource, such as a volume or a host.
+    /// Instance id, not validated. `None` for another resource, such as a volume or a dedicated host.
     pub(super) fn instance(&self) -> Option<&str> {
         let value = self.fields.entity_value.as_str();
         let (kind, id) = match value.rsplit_once('/') {

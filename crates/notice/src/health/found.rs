@@ -1,8 +1,6 @@
-//! Scheduled maintenance that EC2 lists although no notice came, in the form of the AWS Health event that would have announced
-//! the maintenance.
+//! Converts a scheduled event of `DescribeInstanceStatus` to an AWS Health event.
 //!
-//! The maintenance lookup finds the maintenance (`DescribeInstanceStatus`) and invokes the function with this event. The function
-//! reads the event like any notice.
+//! The function invokes itself with the converted event if no event of AWS Health has arrived.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -11,14 +9,14 @@ use super::super::continued::History;
 use super::super::{Home, InstanceId, Maintenance};
 use super::DETAIL_TYPE;
 
-/// Prefixes of EC2's description of an event that is over. EC2 lists such an event for another week.
+/// Prefixes of the description of a scheduled event that is over.
 const OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
-/// Maximum difference between EC2's and AWS Health's start of the same maintenance.
+/// Maximum difference between the start times that EC2 and AWS Health give for the same maintenance.
 const APART: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduledEvent {
-    /// EC2's id of the event, which differs from AWS Health's id.
+    /// Id in EC2, which differs from the id in AWS Health.
     pub id: String,
     pub instance: InstanceId,
     /// Kind of maintenance: `instance-reboot`, `system-reboot`, `system-maintenance`, `instance-retirement` or `instance-stop`.
@@ -63,8 +61,7 @@ impl Maintenance {
         self.id.starts_with(FOUND)
     }
 
-    /// Returns `true` if `id` names this maintenance: the ids are equal, or `id` was made by a lookup from maintenance of the
-    /// same kind that starts within an hour of this start.
+    /// Returns `true` if the ids are equal, or if a maintenance lookup could have made `id` for this maintenance.
     #[must_use]
     pub fn is(&self, id: &str) -> bool {
         self.id == id || self.found_ids().iter().any(|found| found == id)
@@ -80,7 +77,7 @@ impl Maintenance {
 
 const FOUND: &str = "found-";
 
-/// Id of maintenance that a lookup found: its kind, and the hour of its start.
+/// Id for maintenance that a lookup found, made of the kind of maintenance and the hour of the start.
 fn found_id(reboots: bool, starts: Timestamp) -> String {
     let kind = if reboots { "reboot" } else { "stop" };
     format!("{FOUND}{kind}-{}", starts.strftime("%Y%m%dT%H"))

@@ -1,5 +1,5 @@
-//! `AWS Health Event`: EC2 will reboot, stop or retire instances at a named time, or such maintenance is over. All other events
-//! of AWS Health are ignored.
+//! `AWS Health Event`: EC2 will reboot, stop or retire instances, or such maintenance is over. Other AWS Health events are
+//! ignored.
 //!
 //! AWS Health splits a long list of instances into pages, which are separate events.
 
@@ -22,7 +22,7 @@ const REBOOT: &str = "REBOOT";
 
 pub(super) const DETAIL_TYPE: &str = "AWS Health Event";
 
-/// Fields that are read. The optional fields are missing in an older form of the event, which AWS' documents still show.
+/// Fields that the function reads. The optional fields are missing in an older format, which AWS still documents.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HealthDetail {
@@ -66,7 +66,7 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 }
 
 impl HealthDetail {
-    /// Reason why the event is not about a scheduled change of this account's instances in this Region.
+    /// Returns the reason why the event is ignored. `None` for scheduled maintenance of EC2 in this account and Region.
     fn is_not_ours(&self, envelope: &Envelope) -> Result<Option<String>, NoticeError> {
         let (account, region) = (envelope.account()?, envelope.region()?);
         let or = |given: &'_ Option<String>, handled: &str| given.clone().unwrap_or_else(|| handled.to_owned());
@@ -103,8 +103,7 @@ impl HealthDetail {
         Ok(instances)
     }
 
-    /// Id of the maintenance in all its events, the last part of `arn:aws:health:REGION::event/SERVICE/CODE/ID`. Some ARNs lack
-    /// `SERVICE/CODE`.
+    /// Last part of the ARN `arn:aws:health:REGION::event/SERVICE/CODE/ID`. Some ARNs lack `SERVICE/CODE`.
     fn id(&self) -> Result<String, NoticeError> {
         match self.event_arn.rsplit_once('/') {
             Some((_, id)) if !id.is_empty() => Ok(id.to_owned()),

@@ -1,4 +1,4 @@
-//! Prints messages about sample drains without sending them. `tools/spillway preview --help`
+//! Prints messages about sample drains without sending them. See `tools/spillway preview --help`.
 
 use std::io::{self, Read as _};
 use std::process::ExitCode;

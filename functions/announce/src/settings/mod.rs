@@ -1,4 +1,4 @@
-//! The settings: environment variables, checked once. All problems are reported at once.
+//! Settings of the announce function: environment variables, which are read and checked once.
 
 mod table;
 mod values;
@@ -10,7 +10,7 @@ pub(crate) use values::StoredName;
 pub(crate) struct Settings {
     /// ARN of the function's own queue. If empty, no message is accepted.
     pub(crate) queue_arn: String,
-    /// Log group of the drain function, for links; empty if unknown.
+    /// Log group of the drain function, to which messages link; empty if unknown.
     pub(crate) log_group: String,
     pub(crate) webhook: Option<StoredName>,
     pub(crate) topic: Option<TopicSettings>,

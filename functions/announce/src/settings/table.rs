@@ -1,4 +1,4 @@
-//! Names, defaults and descriptions of the settings, as in the pages and the template.
+//! Names, defaults and descriptions of the settings.
 
 use spillway_settings::environment::Setting;
 
@@ -18,7 +18,7 @@ pub(super) const TOPIC_ARN: Setting = Setting {
     meaning: "where messages are published to",
 };
 
-/// Queue of the function, set by the template.
+/// ARN of the function's queue, set by the template.
 pub(super) const QUEUE_ARN: Setting = Setting {
     name: "SPILLWAY_QUEUE_ARN",
     default: NONE,

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Name of the webhook's document.
+/// Parameter or secret that contains the webhook's document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoredName {
-    /// In Parameter Store.
+    /// Name of a parameter in Parameter Store.
     Parameter(String),
-    /// In Secrets Manager.
+    /// Secret in Secrets Manager.
     Secret { arn: String, region: String },
 }
 
@@ -20,10 +20,10 @@ impl fmt::Display for StoredName {
     }
 }
 
-/// Parsed value; `None` if the text is not accepted.
+/// Parsed value. `None` if invalid.
 type Accepted<T> = Option<T>;
 
-/// Parses the name of the webhook's document. Errors do not repeat the text, which may be the webhook's URL, a secret.
+/// Parses the name of the webhook's document. Errors omit the value, which may be a secret.
 pub(super) fn stored_name(value: &str) -> Result<Option<StoredName>, String> {
     match value {
         "" => Ok(None),
@@ -34,7 +34,7 @@ pub(super) fn stored_name(value: &str) -> Result<Option<StoredName>, String> {
     }
 }
 
-/// Parses a topic with its Region. FIFO topics are refused: they need a message group.
+/// Parses the ARN of an SNS topic, and returns the ARN and the Region. Refuses FIFO topics.
 pub(super) fn topic_arn(value: &str) -> Accepted<Option<(String, String)>> {
     match value {
         "" => Some(None),
@@ -43,7 +43,7 @@ pub(super) fn topic_arn(value: &str) -> Accepted<Option<(String, String)>> {
     }
 }
 
-/// Region of an ARN of the service: `arn:PARTITION:SERVICE:REGION:ACCOUNT:NAME`.
+/// Region in an ARN of the given service: `arn:PARTITION:SERVICE:REGION:ACCOUNT:NAME`.
 fn region_of(arn: &str, service: &str) -> Option<String> {
     match arn.splitn(6, ':').collect::<Vec<_>>().as_slice() {
         ["arn", _, its, region, account, name]
