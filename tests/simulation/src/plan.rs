@@ -59,9 +59,6 @@ pub(crate) struct Plan {
     pub(crate) watch_lag_ms: u64,
     /// Reads of a thousand of a node after which its kubelet writes its status.
     pub(crate) node_status: u32,
-    /// The spot notices are not AWS' own: no spot request has another status.
-    #[serde(default)]
-    pub(crate) is_forged: bool,
 }
 
 /// Source of a node's name.

@@ -68,10 +68,6 @@ impl App {
         Self { tolerates: true, ..self }
     }
 
-    pub(crate) fn owned_by(self, owner: Owner) -> Self {
-        Self { owner, ..self }
-    }
-
     /// Pods of a StatefulSet, each with a volume.
     pub(crate) fn with_volumes(self) -> Self {
         Self { owner: Owner::StatefulSet, has_volume: true, ..self }
@@ -154,12 +150,6 @@ impl Story {
     /// Kills an attempt after a number of requests.
     pub(crate) fn killed(mut self, attempt: u32, after_requests: u32) -> Self {
         self.0.kills.push(Kill { attempt, after_requests });
-        self
-    }
-
-    /// Sends spot notices that no spot request confirms.
-    pub(crate) fn forged(mut self) -> Self {
-        self.0.is_forged = true;
         self
     }
 

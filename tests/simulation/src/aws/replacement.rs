@@ -25,7 +25,7 @@ impl Plan {
 impl Aws {
     /// EC2 interrupts a spot instance: the request has its new status a while later.
     pub(super) fn mark_spot_request(&mut self, id: &str) {
-        if self.plan.replaces() && !self.plan.is_forged {
+        if self.plan.replaces() {
             let lag = self.dice.ms(0..LAG_MS);
             self.marked.insert(id.to_owned(), (Instant::now() + lag, self.clock.second()));
         }

@@ -54,7 +54,6 @@ impl Plan {
             node_status: [0, 100, 500][rng.usize(0..3)],
             karpenter,
             managed,
-            is_forged: false,
         };
         if rng.u32(0..8) == 0 {
             plan.add_twin(&mut rng);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::plan::{Annotation, App, Cause};
+use crate::plan::{Annotation, Cause};
 use crate::story::{Story, pods};
 
 #[test]
@@ -12,22 +12,10 @@ fn blocked_pod_is_deleted_at_its_last_safe_moment() {
 }
 
 #[test]
-fn blocked_pod_with_a_long_grace_is_deleted_at_half_the_window() {
-    let story = Story::spot().pods("web", pods(1).grace(600).exits_after(10).blocked());
-    story.expect(["1s evict web 429", "60s delete web 200 grace=5", "#0 receipt drained forced=1"]);
-}
-
-#[test]
 fn blocked_pod_of_a_late_notice_keeps_its_grace() {
     // Five seconds after the end of the instance.
     let story = Story::spot().late(125).pods("web", pods(1).grace(30).exits_after(12).blocked());
     story.run().never("delete web 200 grace=");
-}
-
-#[test]
-fn annotated_pod_is_evicted_in_time_and_never_deleted() {
-    let story = Story::spot().pods("busy", pods(1).grace(30).annotated(Annotation::DoNotDisrupt)).pods("idle", pods(1));
-    story.expect(["1s evict idle 201", "60s evict busy 201", "#0 receipt drained clean=2"]).never("delete");
 }
 
 #[test]
@@ -53,13 +41,6 @@ fn pods_behind_a_budget_leave_as_replacements_become_ready() {
 }
 
 #[test]
-fn pod_under_two_budgets_is_deleted_in_time() {
-    let several = App { budgets: 2, ..pods(1).grace(30).blocked() };
-    let story = Story::spot().pods("odd", several).pods("web", pods(2));
-    story.expect(["1s evict odd 500", "1s evict web 201", "88s delete odd 200", "#0 receipt drained clean=2 forced=1"]);
-}
-
-#[test]
 fn begin_and_end_of_a_long_block_are_published_once() {
     let story = Story::spot().pods("web", pods(1).grace(10).exits_after(5).blocked());
     let outcome = story.expect([
@@ -70,12 +51,6 @@ fn begin_and_end_of_a_long_block_are_published_once() {
         "published Receipt",
     ]);
     outcome.times(1, "published Blocked").times(1, "published Unblocked");
-}
-
-#[test]
-fn rebalance_recommendation_forces_no_pod() {
-    let story = Story::of(Cause::Rebalance).set("DRAIN_ON", "spot,rebalance").pods("web", pods(1).blocked());
-    story.expect(["1s evict web 429"]).never("delete");
 }
 
 #[test]

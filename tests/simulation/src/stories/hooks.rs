@@ -56,12 +56,6 @@ fn blocked_pod_is_deleted_before_the_hooks_longest_wait() {
 }
 
 #[test]
-fn hook_waits_until_the_volume_is_detached() {
-    let story = Story::terminate().pods("db", pods(1).with_volumes());
-    story.expect(["1s evict db 201", "pod gone", "#0 receipt drained clean=1 hook=completed"]).times(1, "Completed");
-}
-
-#[test]
 fn blocked_pod_with_a_volume_is_deleted_a_minute_earlier() {
     let story = Story::terminate().set("HOOK_MAX_WAIT_S", "300").pods("db", pods(1).grace(10).with_volumes().blocked());
     story.expect(["1s evict db 429", "228s delete db 200", "#0 receipt drained forced=1 hook=completed"]);

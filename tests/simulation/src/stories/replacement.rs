@@ -67,12 +67,6 @@ fn request_whose_answer_is_lost_is_made_once() {
 }
 
 #[test]
-fn notice_that_ec2_does_not_confirm_replaces_nothing() {
-    let outcome = replacing().forged().pods("web", pods(1)).expect(["1s evict web 201", "replacement=not"]);
-    outcome.never(REQUEST);
-}
-
-#[test]
 fn outage_of_the_calls_delays_no_eviction() {
     for call in ["DescribeSpotInstanceRequests", "DescribeAutoScalingGroups", "DescribeScalingActivities", REQUEST] {
         for fault in [Fault::Refused, Fault::Hangs, Fault::Denied] {
@@ -81,10 +75,4 @@ fn outage_of_the_calls_delays_no_eviction() {
             outcome.times(3, "evict web 201").never("ends: Failed");
         }
     }
-}
-
-#[test]
-fn drain_without_the_setting_makes_the_calls_of_before() {
-    let outcome = Story::spot().pods("web", pods(1)).expect(["1s evict web 201", "receipt drained"]);
-    outcome.never("Scaling").never("SpotInstanceRequests").never("replacement=");
 }
