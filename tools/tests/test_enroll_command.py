@@ -146,7 +146,6 @@ class TheOutcome(unittest.TestCase):
         self.assertEqual((document["exit_code"], document["remarks"]), (1, ["remark"]))
         self.assertEqual((one["access"], one["doctor"], one["steps"][0]["commands"]), ("told", "ok", ["do this"]))
 
-
     def test_doctor_verdict_is_the_status_with_the_worst_finding(self) -> None:
         findings = [{"severity": severity, "id": id, "object": "cluster prod"} for severity, id in (("warn", "a"), ("fail", "b"), ("fail", "c"))]
         for answer, verdict in (
@@ -182,6 +181,7 @@ class TheTool(StandIn):
         self.stack()
         self.answers("list-clusters", {"clusters": ["prod"]})
         ran = self.spillway("enroll", "--yes", "--cluster", "shop")
+        self.assertEqual(ran.returncode, 2)
         self.assertIn("no EKS cluster shop in eu-west-1; there are: prod", ran.stderr)
         self.assertIn("--region eu-west-1 ", " ".join(self.calls("list-clusters")[0]))
 

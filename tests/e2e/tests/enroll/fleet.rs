@@ -41,7 +41,6 @@ pub(crate) const GROUP_TAG: &str = "drained-by=spillway";
 
 pub(crate) const FINE: i32 = 0;
 pub(crate) const NOT_FINE: i32 = 1;
-pub(crate) const NOT_LOOKED_AT: i32 = 2;
 
 /// Deploys a function that answers synchronous invocations.
 async fn serve(world: &World, name: &'static str) -> Lambda {
@@ -73,7 +72,6 @@ const SETTINGS: [(&str, &str); 2] = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPIL
 pub(crate) struct Run {
     pub(crate) code: i32,
     pub(crate) report: Value,
-    pub(crate) stderr: String,
 }
 
 impl Run {
@@ -194,8 +192,8 @@ impl Fleet {
             .expect("there is a Python");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let report = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| json!(text(&ran.stdout)));
-        let run = Run { code: ran.status.code().unwrap_or(-1), report, stderr: text(&ran.stderr) };
-        println!("enroll {}: {run:#?}", arguments.join(" "));
+        let run = Run { code: ran.status.code().unwrap_or(-1), report };
+        println!("enroll {}: {run:#?} {}", arguments.join(" "), text(&ran.stderr));
         run
     }
 

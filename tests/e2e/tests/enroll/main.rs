@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use spillway_bed::{Cluster, NodeOptions};
 use spillway_e2e::{answer, notice, the_one};
 
-use fleet::{FINE, FIRST, Fleet, GROUP_TAG, MANAGED, NEXT, NOT_FINE, NOT_LOOKED_AT, STACK_OF_ROLES, STAYS};
+use fleet::{FINE, FIRST, Fleet, GROUP_TAG, MANAGED, NEXT, NOT_FINE, STACK_OF_ROLES, STAYS};
 use objects::assert_same;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,7 +31,6 @@ async fn enrolled_clusters_drain_and_are_restored_by_remove() {
     later_cluster_is_found_by_the_doctor(&fleet, &next).await;
     fleet.assert_drain(&[("red", "red-a"), ("blue", "blue-a"), ("green", "green-a"), (NEXT, "old-a")]).await;
     outdated_objects_are_updated(&fleet).await;
-    mistyped_name_lists_the_clusters(&fleet).await;
     remove_restores_the_clusters(&fleet, &before).await;
     fleet.sam_delete().await;
     assert_same(&fleet.everything().await, &nothing);
@@ -137,13 +136,6 @@ async fn outdated_objects_are_updated(fleet: &Fleet) {
     assert!(run.steps("there").contains(&"red FlowSchema spillway".to_owned()), "{run:#?}");
     // Back to the first state.
     roles.patch("spillway", &applied, &Patch::Apply(of_rules(&wanted))).await.expect("the role changes");
-}
-
-async fn mistyped_name_lists_the_clusters(fleet: &Fleet) {
-    let unknown = fleet.enroll(&["--cluster", "red", "rde"]).await;
-    assert_eq!(unknown.code, NOT_LOOKED_AT);
-    let error = "no EKS cluster rde in us-east-1; there are: blue, green, old, red";
-    assert!(unknown.stderr.contains(error), "{unknown:#?}");
 }
 
 async fn remove_restores_the_clusters(fleet: &Fleet, before: &Value) {
