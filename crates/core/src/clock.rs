@@ -1,4 +1,4 @@
-//! Conversion between wall-clock times, which notices have, and Tokio's instants, which waits use.
+//! Converts between the wall-clock times of notices and Tokio's instants.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ impl Clock {
         Self::starting_at(Timestamp::now())
     }
 
-    /// Clock with `wall` as the current wall-clock time.
+    /// Creates a clock with `wall` as the current wall-clock time.
     pub fn starting_at(wall: Timestamp) -> Self {
         Self { wall, instant: Instant::now() }
     }

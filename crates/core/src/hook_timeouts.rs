@@ -20,7 +20,7 @@ pub struct HookTimeouts {
 }
 
 impl HookTimeouts {
-    /// Timeouts from the hook's `HeartbeatTimeout` and `GlobalTimeout`, in seconds.
+    /// Creates the timeouts from the hook's `HeartbeatTimeout` and `GlobalTimeout`, in seconds.
     pub fn described(heartbeat_timeout: Option<i32>, global_timeout: Option<i32>) -> Self {
         let seconds = |seconds: Option<i32>| seconds.and_then(|s| u64::try_from(s).ok()).map(Duration::from_secs);
         let timeout = seconds(heartbeat_timeout).unwrap_or(LEAST_TIMEOUT);
@@ -28,17 +28,17 @@ impl HookTimeouts {
         Self { timeout, total }
     }
 
-    /// Timeouts of a hook that cannot be read: the shortest `timeout` and the longest `total` in Auto Scaling.
+    /// Returns the timeouts for a hook that cannot be read: the shortest `timeout` and the longest `total` in Auto Scaling.
     pub fn unknown() -> Self {
         Self { timeout: LEAST_TIMEOUT, total: LONGEST }
     }
 
-    /// Maximum time from the notice until Spillway completes the lifecycle action.
+    /// Returns the maximum time from the notice until Spillway completes the lifecycle action.
     pub fn longest_hold(self) -> Duration {
         self.total.saturating_sub(FOR_THE_ANSWER)
     }
 
-    /// Time between two heartbeats: half of the timeout, so that a late heartbeat does no harm.
+    /// Returns the time between two heartbeats: half of the timeout, so that a late heartbeat does no harm.
     pub fn heartbeat_interval(self) -> Duration {
         self.timeout / 2
     }

@@ -31,7 +31,7 @@ pub enum InstanceState {
 }
 
 impl Instance {
-    /// Usual `spec.providerID` of the node.
+    /// Returns the usual `spec.providerID` of the node.
     pub fn provider_id(&self) -> String {
         format!("aws:///{}/{}", self.zone, self.id)
     }
@@ -41,7 +41,8 @@ impl Instance {
         provider_id.rsplit('/').next() == Some(self.id.as_str())
     }
 
-    /// Instance from the data of its node, without EC2's tags. `None`: the node belongs to another instance.
+    /// Creates the instance from the data of its node, without EC2's tags. `None`: the node belongs to another
+    /// instance.
     pub fn of_node(id: &InstanceId, name: &str, provider_id: &str) -> Option<Self> {
         let (zone, last) = provider_id.strip_prefix("aws:///")?.split_once('/')?;
         (last == id.as_str()).then(|| Self {
@@ -142,7 +143,7 @@ pub fn managed_by(tags: &BTreeMap<String, String>) -> ManagedBy {
     }
 }
 
-/// Warning if a self-managed instance of an Auto Scaling group has one of [`OWNER_TAGS`].
+/// Returns a warning if a self-managed instance of an Auto Scaling group has one of [`OWNER_TAGS`].
 pub fn untrusted_owner_tag(tags: &BTreeMap<String, String>) -> Option<String> {
     let (owner, tag) = owner_tag(tags)?;
     let group = tags.get(GROUP).filter(|_| managed_by(tags) == ManagedBy::SelfManaged)?;
@@ -153,7 +154,7 @@ pub fn untrusted_owner_tag(tags: &BTreeMap<String, String>) -> Option<String> {
     ))
 }
 
-/// First of [`OWNER_TAGS`] in `tags`, with its owner: Karpenter or Auto Mode.
+/// Returns the first of [`OWNER_TAGS`] in `tags`, with its owner: Karpenter or Auto Mode.
 fn owner_tag(tags: &BTreeMap<String, String>) -> Option<(ManagedBy, &'static str)> {
     let tag = OWNER_TAGS.into_iter().find(|tag| tags.contains_key(*tag))?;
     Some((if tag.starts_with("eks:") { ManagedBy::AutoMode } else { ManagedBy::Karpenter }, tag))

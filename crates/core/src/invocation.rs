@@ -26,7 +26,7 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// Invocation that begins now and ends at Lambda's `deadline_ms` (Unix time in milliseconds).
+    /// Creates an invocation that begins now and ends at Lambda's `deadline_ms` (Unix time in milliseconds).
     pub fn begin(request_id: &str, function: &str, deadline_ms: u64) -> Self {
         let end = i64::try_from(deadline_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let (home, function) = (Home::of_function(function), function.to_owned());

@@ -33,7 +33,7 @@ pub enum Outcome {
         uncordoned: Option<UncordonOutcome>,
     },
     Uncordon(UncordonOutcome),
-    /// The scheduled drain is called off. `node`: result of the node's uncordon.
+    /// The scheduled drain is called off. `node`: result of uncordoning the node.
     CalledOff {
         instance: InstanceId,
         node: UncordonOutcome,
@@ -51,7 +51,8 @@ pub enum Outcome {
         instances: usize,
         left_out: usize,
     },
-    /// EC2's scheduled events were read. `named`: number of events for nodes. `missing`: instances without a scheduled drain.
+    /// EC2's scheduled events were read. `named`: number of events that name a node's instance. `missing`: instances without a
+    /// scheduled drain.
     MaintenanceLookedUp {
         named: usize,
         missing: Vec<String>,
@@ -120,7 +121,8 @@ impl Outcome {
         }
     }
 
-    /// Sentence for the receipt. If the notice is ignored, the sentence includes the state of the notice's hook.
+    /// Returns the sentence for the receipt. If the notice is ignored, the sentence includes the state of the notice's
+    /// hook.
     pub fn reason(&self, hook: Option<&HookRecord>) -> String {
         match (self, hook) {
             (Self::NotANode { .. }, Some(hook)) => format!("{self}; {hook}"),
@@ -137,7 +139,7 @@ pub fn not_yet(node: &str, kind: Kind) -> String {
     format!("node {node} is being drained for the {}", kind.as_str())
 }
 
-/// Number of pods: "1 pod", "2 pods".
+/// Returns the number of pods: "1 pod", "2 pods".
 pub fn pods(count: usize) -> String {
     format!("{count} pod{}", if count == 1 { "" } else { "s" })
 }
@@ -221,7 +223,7 @@ fn handed_over(handed: &HandedOver, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Outcome of a dry run for a notice that names several instances.
+/// Returns the outcome of a dry run for a notice that names several instances.
 pub fn would_have_fanned_out(instances: &[String]) -> Outcome {
     Outcome::WouldHave(format!("handed on, once for each of its instances: {}", first_few(instances)))
 }

@@ -34,7 +34,7 @@ pub enum Replacement {
 }
 
 impl Replacement {
-    /// Text for the receipt, with the time in seconds since the notice.
+    /// Returns the text for the receipt, with the time in seconds since the notice.
     pub fn text(&self, notice: Timestamp) -> String {
         match self {
             Self::Requested(at) => format!("requested at {:.1} s", at.duration_since(notice).as_secs_f64()),
@@ -112,7 +112,7 @@ pub fn is_tagged(tags: &BTreeMap<String, String>) -> bool {
     tags.get(TAG.0).is_some_and(|value| value == TAG.1)
 }
 
-/// Returns `true` if the settings allow a replacement for the notice and the instance has [`TAG`].
+/// Returns `true` if the instance has [`TAG`], and if the settings allow a replacement for this kind of notice.
 pub fn takes_part(notice: &Notice, instance: &Instance, settings: &Settings) -> bool {
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     let is_named = match notice.kind {
@@ -143,7 +143,8 @@ pub fn before_calls(
     refusals.into_iter().find(|(is_refused, _)| *is_refused).map_or(Ok(()), |(_, reason)| Err(reason))
 }
 
-/// Returns `true` if the claim belongs to `event`, not to another notice or another delivery of `event`.
+/// Returns `true` if the node's claim belongs to `event`. A claim for another notice or another delivery of `event` does not
+/// count.
 fn is_held(claim: &Claim, event: &str) -> bool {
     match &claim.how {
         ClaimResult::First | ClaimResult::CordonedByOthers | ClaimResult::Again => true,
@@ -153,7 +154,7 @@ fn is_held(claim: &Claim, event: &str) -> bool {
     }
 }
 
-/// Checks the group, and the state of the instance in the group.
+/// Checks that the Auto Scaling group, and the instance's state in the group, allow a replacement.
 pub fn of_group(group: &GroupState, settings: &Settings) -> Result<(), NotRequested> {
     if let Some(obstacle) = obstacles(group, settings).into_iter().next() {
         return Err(obstacle);
@@ -166,7 +167,7 @@ pub fn of_group(group: &GroupState, settings: &Settings) -> Result<(), NotReques
     }
 }
 
-/// Properties of the group that prevent every replacement.
+/// Returns the properties of the Auto Scaling group that prevent every replacement.
 pub fn obstacles(group: &GroupState, settings: &Settings) -> Vec<NotRequested> {
     let lacks = |tag: &&GroupTag| !tag.is_in(&group.tags);
     let suspended: Vec<_> =
@@ -184,7 +185,7 @@ pub fn obstacles(group: &GroupState, settings: &Settings) -> Vec<NotRequested> {
     .collect()
 }
 
-/// Maximum number of replacements per hour in a group with the desired capacity `desired`.
+/// Returns the maximum number of replacements per hour in a group with the desired capacity `desired`.
 pub fn limit(desired: usize) -> usize {
     LEAST_LIMIT.max(desired / 2)
 }
@@ -204,7 +205,8 @@ pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotR
     }
 }
 
-/// Deadline of the claim, if a terminate notice has joined the claim of a Spot notice. `None`: the notice keeps its own deadline.
+/// Returns the claim's deadline, if a Spot notice had claimed the node before this terminate notice. `None`: the notice keeps its
+/// own deadline.
 pub fn deadline_of_claim(
     notice: &Notice,
     instance: &Instance,

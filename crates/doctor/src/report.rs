@@ -116,7 +116,7 @@ pub(crate) enum CheckStatus {
     Ok,
     /// Skipped, because the settings do not need the check or an earlier check failed.
     Skipped,
-    /// Drains work, but not as well as possible.
+    /// A drain would work, but not as well as possible.
     Warn,
     /// The check is incomplete.
     Unknown,
@@ -131,9 +131,9 @@ pub(crate) enum CheckStatus {
 pub(crate) enum Severity {
     /// Information, not a fault.
     Info,
-    /// Drains work, but not as well as possible.
+    /// A drain would work, but not as well as possible.
     Warn,
-    /// Could not be checked.
+    /// The object could not be checked.
     Unknown,
     /// A drain would fail, or pods would be lost.
     Fail,

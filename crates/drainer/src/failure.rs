@@ -82,7 +82,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Text of the failure and its sources, with advice if access was denied.
+    /// Returns the text of the failure and its sources, with advice if access was denied.
     pub fn text(&self) -> String {
         format!("{}{}", chain(self), self.advice())
     }
@@ -101,7 +101,7 @@ impl Failure {
         }
     }
 
-    /// Stable name of the failure for alarms and the failure queue.
+    /// Returns the stable name of the failure for alarms and the failure queue.
     pub(crate) fn error_type(&self) -> &'static str {
         match self {
             Self::Settings(_) => "WrongSettings",
@@ -133,7 +133,7 @@ impl Failure {
         }
     }
 
-    /// Work that a later invocation may finish. `None` if a later invocation cannot help.
+    /// Returns the work that a later invocation may finish. `None` if a later invocation cannot help.
     pub(crate) fn unfinished(&self) -> Option<Unfinished> {
         match self {
             Self::Aws(error) => error.is_transient().then_some(Unfinished::Call),

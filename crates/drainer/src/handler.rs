@@ -3,7 +3,7 @@
 //! 1. [`handle`] reads the event, and at the end publishes the receipt.
 //! 2. [`follow`] sends heartbeats for the lifecycle hook until the next two steps are done.
 //! 3. [`act`] finds the instance and its cluster.
-//! 4. [`carry_out`] decides and runs the action, a function in `actions`, which also completes the lifecycle action.
+//! 4. [`carry_out`] decides and runs a function in `actions`, which also completes the hook's lifecycle action.
 //! 5. [`unfinished`] continues a failed notice in a later invocation, or completes the lifecycle action.
 
 use serde_json::Value;
@@ -124,7 +124,7 @@ async fn follow(
 
     // Boxed: in a debug build the future is too large for a thread's stack.
     let acting = Box::pin(act(context, &attempt, record));
-    let ended = match attempt.hold_action_during(acting).await {
+    let ended = match attempt.with_heartbeats(acting).await {
         Err((stage, failure)) if !settings.dry_run => unfinished(context, &attempt, stage, failure, record).await,
         ended => ended.map_err(|(_, failure)| failure),
     };
@@ -132,7 +132,7 @@ async fn follow(
     ended
 }
 
-/// Finds the instance and its cluster, then decides and acts. Returns a failure with its stage, for [`result_after_failure`].
+/// Finds the instance and its cluster, then decides and acts. Returns a failure with its [`HandlingStage`].
 async fn act(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -153,7 +153,8 @@ async fn act(
         Ok(Ownership::NotOurs(reason)) => {
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
-        // The instance or its cluster is unknown. For `Kind::Running`, an undo check tries again later; other notices fail.
+        // A call failed, or the tags are ambiguous. For `Kind::Running`, an undo check tries again later; all other notices
+        // fail.
         Err(failure) => {
             let check = UndoCheck::first(&history.notice, notice);
             let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;
@@ -247,7 +248,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
         Decision::Cordon => actions::cordon::cordon(context, target, record).await,
         Decision::Ignore(reason) => Ok(Outcome::Ignored(reason).into()),
         Decision::AwaitReady => actions::launch::await_ready(context, target, record).await.map(Next::Done),
-        Decision::Complete => actions::launch::into_warm_pool(target, record).await.map(Next::Done),
+        Decision::Complete => actions::launch::complete_for_warm_pool(target, record).await.map(Next::Done),
         Decision::NodeClaim => actions::node_claim::hand_over(context, target, record).await,
         Decision::Undo => actions::uncordon::uncordon(context, target, record).await.map(Next::Done),
         Decision::OutOfService => actions::out_of_service::out_of_service(context, target, record).await,
@@ -257,8 +258,8 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     }
 }
 
-/// Continues a failed notice in a later invocation. If no time is left, completes the lifecycle action with the result of
-/// [`result_after_failure`], and returns the failure.
+/// Passes a notice that failed to a later invocation. If no time is left, completes the lifecycle action with
+/// [`result_after_failure`] and returns the failure.
 async fn unfinished(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -272,9 +273,10 @@ async fn unfinished(
     }
     let Some(result) = result_after_failure(attempt, &failure, stage, settings) else { return Err(failure) };
     let completing = actions::lifecycle::complete(attempt, result, record);
-    match attempt.hold_action_during(completing).await {
+    match attempt.with_heartbeats(completing).await {
         Ok(()) => Err(failure),
-        // The hook's timeout may outlast the drain's time limit. A later invocation can then complete the lifecycle action.
+        // The failure of the completion may be retried until the hook's timeout, which can be after the end of the drain's
+        // time.
         Err(not_completed) if attempt.leaves_time_after(&not_completed) => {
             actions::continue_next::continue_next(context, attempt, &not_completed, record).await
         }

@@ -1,6 +1,6 @@
 //! Calls `DescribeCluster` after a failed connection, because the endpoint or certificate authority may have changed.
 //!
-//! The failed request does not wait for the response. Later requests use the new endpoint.
+//! The failed request does not wait for `DescribeCluster`. Later requests use the new endpoint.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -79,7 +79,7 @@ impl Renewing {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Calls `DescribeCluster` in the background, except during another call, during the pause, or if `failed` is not current.
+    /// Calls `DescribeCluster` in the background. Does nothing during a call or a pause, or if `failed` is outdated.
     fn renew(&self, failed: &Cluster) {
         let Ok(mut last) = Arc::clone(&self.describe_limit.last).try_lock_owned() else { return };
         if self.current().cluster != *failed || last.is_some_and(|last| last.at.elapsed() < last.pause) {

@@ -65,7 +65,7 @@ impl StoredClusters {
         }
     }
 
-    /// Returns the copy of a cluster, or `None` if the copy is missing or unusable.
+    /// Returns the stored description of a cluster, or `None` if the description is missing or unusable.
     pub(crate) async fn read(&self, name: &ClusterName) -> Option<Cluster> {
         let parameter = self.parameter(name);
         match self.get(&parameter).await {
@@ -97,7 +97,7 @@ impl StoredClusters {
         read(name, text, &self.region).inspect_err(unusable).ok()
     }
 
-    /// Writes the copy of a cluster, unless the copy is up to date or the endpoint is not an EKS endpoint.
+    /// Writes the description of a cluster. Skips an unchanged description and an endpoint outside of EKS.
     pub(crate) async fn store(&self, cluster: &Cluster) -> Result<(), CallError> {
         let (parameter, text) = (self.parameter(&cluster.name), text_of(cluster));
         if read(&cluster.name, &text, &self.region).is_err() || self.get(&parameter).await?.as_ref() == Some(&text) {
@@ -187,7 +187,8 @@ fn read(name: &ClusterName, text: &str, region: &str) -> Result<Cluster, Unusabl
     Ok(Cluster { name: name.clone(), endpoint: endpoint.to_owned(), ca })
 }
 
-/// Returns `true` if only EKS can assign the endpoint. Loopback addresses are allowed for tests, and harmless in Lambda.
+/// Returns `true` if the endpoint is in a domain of EKS, in which nobody else can create names. Loopback addresses are allowed
+/// for tests, and harmless in Lambda.
 fn is_of_eks(endpoint: &str, region: &str) -> bool {
     let Ok(url) = endpoint.parse::<http::Uri>() else { return false };
     let host = url.host().unwrap_or_default().to_ascii_lowercase();

@@ -27,7 +27,7 @@ pub struct History {
     /// `true` if the policy of the Auto Scaling group retains an instance whose terminate hook is abandoned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept: bool,
-    /// `true` if the last postponement used the second schedule name. Successive postponements alternate between two names.
+    /// `true` if the schedule that postponed the drain has the second name. Successive schedules alternate between two names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
 }
@@ -53,19 +53,19 @@ impl History {
         }
     }
 
-    /// Start of the first invocation. `None` in the first invocation.
+    /// Returns the start of the first invocation. `None` in the first invocation.
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
     }
 
-    /// Start of the earlier invocation that claimed the node, which approximates the time of the claim.
+    /// Returns the start of the earlier invocation that claimed the node, which approximates the time of the claim.
     #[must_use]
     pub fn claimed(&self) -> Option<Timestamp> {
         self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)
     }
 
-    /// Request id of the last invocation that held the claim on the node.
+    /// Returns the request id of the last invocation that held the claim on the node.
     #[must_use]
     pub fn continued_from(&self) -> Option<&str> {
         let last = self.earlier.iter().rfind(|earlier| earlier.node.is_some());
@@ -92,7 +92,7 @@ impl History {
         history
     }
 
-    /// History for the next invocation. If `blockage` is `None`, the previous value is kept.
+    /// Returns the history for the next invocation. If `blockage` is `None`, the previous value is kept.
     #[must_use]
     pub fn with(&self, invocation: Earlier, blockage: Option<PublishedBlockage>) -> Self {
         let mut history = self.clone();

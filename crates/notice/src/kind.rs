@@ -34,7 +34,7 @@ pub enum Kind {
     RootVolumeReplaced,
 }
 
-/// Fate of an instance after a notice, mildest first. A claim for a worse fate replaces a claim for a milder fate.
+/// Fate of an instance after a notice, mildest first. On a node, the claim annotation of the worst fate wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceFate {
     MayStay,
@@ -67,7 +67,7 @@ impl Kind {
         Self::RootVolumeReplaced,
     ];
 
-    /// Name of the kind in receipts, metrics and claims.
+    /// Returns the name of the kind in receipts, metrics and claims.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl Kind {
         matches!(self, Self::LaunchFromWarmPool | Self::RootVolumeReplaced)
     }
 
-    /// Returns `true` if the instance may still stay: for scheduled maintenance and rebalance recommendations.
+    /// Returns `true` if the instance may keep running: for scheduled maintenance and rebalance recommendations.
     #[must_use]
     pub fn may_stay(self) -> bool {
         self.instance_fate() <= InstanceFate::MayBeCalledOff

@@ -115,9 +115,9 @@ pub enum Incoming {
         /// Notice as JSON, with summaries of earlier invocations.
         history: History,
     },
-    /// Spillway's own scheduled event: check whether the node that was drained for the notice can be uncordoned.
+    /// Scheduled invocation: the function checks whether the node that it drained for the notice can be uncordoned.
     UndoCheck { notice: Notice, check: UndoCheck },
-    /// Spillway's own scheduled event: look up maintenance that AWS Health has not announced.
+    /// Scheduled invocation: the function asks EC2 for maintenance that AWS Health has not announced.
     MaintenanceLookup,
     /// A notice about several instances or a capacity reservation. Each instance gets an invocation of its own.
     Several(Several),
@@ -175,8 +175,8 @@ impl ParsedNotice {
     }
 }
 
-/// Builds the payload of an invocation by Spillway itself: an object with a single key. Events from an event bus always have more
-/// keys and cannot imitate the payload.
+/// Builds a payload with which the function invokes itself: an object with a single key. Events from an event bus always have
+/// more keys and cannot imitate the payload.
 pub fn payload(key: &str, data: &impl Serialize) -> String {
     serde_json::to_string(&BTreeMap::from([(key, data)])).expect("it is plain data with text for keys")
 }

@@ -5,11 +5,11 @@ use crate::{Earlier, Fate, PodRecord};
 /// Numbers of pods of one drain, by fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Pods that left, in all invocations of the drain.
+    /// Number of pods that left the node, in all invocations of the drain.
     pub moved: usize,
-    /// Pods that were still on the node when the drain ended.
+    /// Number of pods that were still on the node when the drain ended.
     pub lost: usize,
-    /// Pods that had to leave, but whose end was not observed.
+    /// Number of pods that had to leave, but whose end was not observed.
     pub unconfirmed: usize,
 }
 

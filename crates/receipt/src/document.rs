@@ -63,14 +63,14 @@ pub struct Receipt {
     /// Waiting times after the last pod has gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_drain: Option<AfterDrain>,
-    /// Time of the request to replace the instance, or the reason for no request.
+    /// Time of the request to replace the instance, or the reason why there was no request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement: Option<String>,
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub hook: Option<HookRecord>,
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
-    /// Error type, if the notice failed.
+    /// Error type, if handling the notice failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Cow<'static, str>>,
     /// Sentence that describes the ending.
@@ -117,7 +117,7 @@ pub enum Ending {
     Ignored,
     /// Another invocation continues the work.
     Continued,
-    /// An action other than a drain is done.
+    /// An action other than a drain, such as a cordon, is done.
     Done,
     /// The action failed, or pods were lost.
     Failed,
@@ -171,7 +171,7 @@ impl<'a> Document<'a> {
 }
 
 impl Receipt {
-    /// Full records of the pods. Pods of which only the name is known are skipped.
+    /// Returns the full records of the pods. Pods of which only the name is known are skipped.
     pub fn records(&self) -> impl Iterator<Item = &PodRecord> {
         self.pods.iter().filter_map(Pod::record)
     }
@@ -184,13 +184,13 @@ impl Receipt {
         })
     }
 
-    /// Number of pods with the fate.
+    /// Returns the number of pods with the fate.
     #[must_use]
     pub fn count(&self, fate: Fate) -> usize {
         self.records().filter(|pod| pod.fate == fate).count()
     }
 
-    /// Time of a step, in milliseconds from the notice.
+    /// Returns the time of a step, in milliseconds from the notice.
     #[must_use]
     pub fn step_ms(&self, step: StepName) -> Option<i64> {
         self.steps.iter().find(|done| done.step == step).map(|done| done.at_ms)
@@ -198,7 +198,7 @@ impl Receipt {
 }
 
 impl NoticeRecord {
-    /// Milliseconds from the notice to `at`.
+    /// Returns the milliseconds from the notice to `at`.
     #[must_use]
     pub fn ms_until(&self, at: Timestamp) -> i64 {
         let since = self.time.map_or(SignedDuration::ZERO, |time| at.duration_since(time));
@@ -207,7 +207,7 @@ impl NoticeRecord {
 }
 
 impl Ending {
-    /// Spelling in the receipt.
+    /// Returns the name of the ending in the receipt.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -18,7 +18,7 @@ pub struct Earlier {
     pub from: Timestamp,
     /// End of the invocation.
     pub to: Timestamp,
-    /// Name of the node, if the notice held the claim on the node.
+    /// Name of the node, if the node was claimed for this notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Number of pods by fate.
@@ -26,7 +26,7 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// Number of pods with the fate.
+    /// Returns the number of pods with the fate.
     #[must_use]
     pub fn count(&self, fate: Fate) -> usize {
         self.pods.get(fate.as_str()).copied().unwrap_or_default()

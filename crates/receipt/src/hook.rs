@@ -26,13 +26,13 @@ pub struct HookRecord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HookState {
-    /// Left by Spillway to another client or to the hook's timeout.
+    /// Spillway leaves the hook to another client or to the hook's timeout.
     Left,
-    /// Held for a later invocation.
+    /// Spillway holds the hook for a later invocation.
     Held,
-    /// Completed by Spillway.
+    /// Spillway has completed the hook.
     Completed,
-    /// Already completed by another client, or timed out.
+    /// The hook was already completed by another client, or had timed out.
     AlreadyOver,
     /// Spillway's attempt to complete the hook failed.
     Failed,
@@ -45,7 +45,7 @@ pub enum HookState {
 pub enum LifecycleResult {
     /// Lets the termination or the launch continue.
     Continue,
-    /// Terminates a launched instance. Skips the other hooks of a terminating instance, or retains the instance.
+    /// At a launch, terminates the instance. At a termination, skips the other hooks, or retains the instance.
     Abandon,
 }
 
@@ -58,7 +58,7 @@ impl HookRecord {
 }
 
 impl LifecycleResult {
-    /// Spelling in the Auto Scaling API.
+    /// Returns the name of the result in the Auto Scaling API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

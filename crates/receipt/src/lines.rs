@@ -55,7 +55,7 @@ pub fn lines(receipt: &Receipt, now: Timestamp) -> Vec<String> {
     iter::once(first).chain(others).collect()
 }
 
-/// Number of pods that fit into a log line beside `other_bytes` of other fields.
+/// Returns the number of pods that fit into a log line beside `other_bytes` of other fields.
 fn fitting(pods: &[Pod], other_bytes: usize) -> usize {
     let mut room = (LONGEST_LINE - PARTS).saturating_sub(other_bytes);
     let fits = |pod: &&Pod| {
@@ -69,7 +69,7 @@ fn fitting(pods: &[Pod], other_bytes: usize) -> usize {
 /// Maximum bytes of the field `receipt_parts`, with a number of up to seven digits.
 const PARTS: usize = 24;
 
-/// Bytes of a pod's JSON and a comma.
+/// Returns the number of bytes of a pod's JSON and a comma.
 fn json_bytes(pod: &Pod) -> usize {
     serde_json::to_string(pod).expect("pods in a receipt are plain data").len() + ",".len()
 }

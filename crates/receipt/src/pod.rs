@@ -38,7 +38,7 @@ pub struct PodRecord {
     /// Number of eviction requests. In a dry run, the requests have no effect.
     #[serde(default)]
     pub evictions: u32,
-    /// Numbers of answers to eviction and deletion requests, by kind of answer.
+    /// Numbers of the API server's responses to eviction and deletion requests, by kind of response.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<Cow<'static, str>, u32>,
     /// Name of the `PodDisruptionBudget` that last blocked the eviction, or several names with commas between them.
@@ -58,7 +58,7 @@ pub struct PodRecord {
     pub gone_ms: Option<i64>,
 }
 
-/// Pod of which an event has only the name.
+/// Pod in an event that contains only the pod's name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leaving {
@@ -70,21 +70,21 @@ pub struct Leaving {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// Shut down with its full grace period.
+    /// The pod shut down with its full grace period.
     Clean,
-    /// Shut down with a shortened grace period.
+    /// The pod shut down with a shortened grace period.
     Clamped,
-    /// Deleted because its eviction was blocked. The pod has shut down.
+    /// The pod was deleted because its eviction was blocked, and shut down.
     Forced,
-    /// Left on the node, such as a pod of a `DaemonSet`.
+    /// The pod was left on the node, such as a pod of a `DaemonSet`.
     Stayed,
-    /// Scheduled after the cordon, which the pod tolerates. The drain did not wait for the pod.
+    /// The pod tolerates the cordon and was scheduled later. The drain did not wait for the pod.
     Returned,
-    /// Still on the node, but not lost. Another invocation continues, or the instance is kept.
+    /// The pod is on the node, but not lost: another invocation continues, or the instance is kept.
     Remaining,
-    /// Still on the node when the time for the drain was up.
+    /// The pod was still on the node when the time for the drain was up.
     Lost,
-    /// Shutting down when the node stopped answering, or stuck in Terminating.
+    /// The pod was shutting down when the node stopped responding, or is stuck in Terminating.
     Unconfirmed,
     /// In a dry run: the API server would accept the eviction.
     WouldLeave,
@@ -106,7 +106,7 @@ impl Fate {
         Self::WouldBeBlocked,
     ];
 
-    /// Spelling in the receipt.
+    /// Returns the name of the fate in the receipt.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -125,7 +125,7 @@ impl Fate {
 }
 
 impl Pod {
-    /// `namespace/name` of the pod.
+    /// Returns the `namespace/name` of the pod.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -133,7 +133,7 @@ impl Pod {
         }
     }
 
-    /// Record of the pod. `None` if only the name is known.
+    /// Returns the record of the pod. `None` if only the name is known.
     #[must_use]
     pub fn record(&self) -> Option<&PodRecord> {
         match self {
@@ -142,13 +142,13 @@ impl Pod {
         }
     }
 
-    /// Fate of the pod, if known.
+    /// Returns the fate of the pod, if known.
     #[must_use]
     pub fn fate(&self) -> Option<Fate> {
         self.record().map(|record| record.fate)
     }
 
-    /// Explanation of the fate, if recorded.
+    /// Returns the explanation of the fate, if recorded.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.record()?.why.as_deref()
@@ -156,7 +156,7 @@ impl Pod {
 }
 
 impl PodRecord {
-    /// Record of a pod to which no request was sent.
+    /// Creates a record of a pod to which no request was sent.
     #[must_use]
     pub fn of(pod: String, uid: String, fate: Fate, grace: Duration) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl PodRecord {
         }
     }
 
-    /// Explanation of the fate, or a placeholder.
+    /// Returns the explanation of the fate, or a placeholder.
     #[must_use]
     pub fn why(&self) -> &str {
         self.why.as_deref().unwrap_or("nothing is known of why")
@@ -187,7 +187,7 @@ impl PodRecord {
         matches!(self.fate, Fate::Clean | Fate::Forced) && self.given_s.is_none()
     }
 
-    /// Number of eviction requests that `PodDisruptionBudgets` blocked.
+    /// Returns the number of eviction requests that `PodDisruptionBudgets` blocked.
     #[must_use]
     pub fn refusals(&self) -> u32 {
         let answers =
@@ -195,7 +195,7 @@ impl PodRecord {
         answers.copied().fold(0, u32::saturating_add)
     }
 
-    /// Record for tests.
+    /// Returns the record for tests.
     #[cfg(test)]
     pub(crate) fn sample(pod: &str, fate: Fate, refusals: u32) -> Self {
         Self {

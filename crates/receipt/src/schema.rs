@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// Panics if the file in `docs/` is not the schema of `T` without additional properties.
+/// Panics if the file in `docs/` is not the JSON Schema of `T`. The schema must forbid additional properties.
 pub fn is_documented<T: JsonSchema>(file: &str, title: &str) {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();

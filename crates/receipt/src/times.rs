@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct WindowRecord {
     /// Start of the window.
     pub start_ms: i64,
-    /// Latest end of the drain in this invocation.
+    /// Latest time at which the drain ends in this invocation.
     pub end_ms: i64,
     /// Time at which the instance goes down. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,15 +21,15 @@ pub struct WindowRecord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AfterDrain {
-    /// Wait for pods that the scheduler may still bind after the cordon, in milliseconds.
+    /// Milliseconds that the drain waited for pods that the scheduler may bind after the cordon.
     pub late_pods_ms: u64,
-    /// Wait until volumes were detached from the node, in milliseconds. Absent if there were no volumes.
+    /// Milliseconds that the drain waited for volumes to be detached. Absent if there were no volumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_ms: Option<u64>,
     /// Number of volumes that were still attached after the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_attached: Option<usize>,
-    /// Wait until load balancers had deregistered the instance, in milliseconds.
+    /// Milliseconds that the drain waited for load balancers to deregister the instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_ms: Option<u64>,
     /// Number of target groups that still had the instance after the wait.
@@ -69,6 +69,6 @@ pub enum StepName {
     Ready,
     /// The lifecycle action is completed.
     Completed,
-    /// The work is handed on to a later invocation.
+    /// The function has started or scheduled a later invocation.
     HandedOn,
 }

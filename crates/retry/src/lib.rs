@@ -25,7 +25,7 @@ pub trait Transient {
         false
     }
 
-    /// Minimum pause that the service demands, for example in a `Retry-After` header.
+    /// Returns the minimum pause that the service demands, for example in a `Retry-After` header.
     fn retry_after(&self) -> Option<Duration> {
         None
     }
@@ -38,7 +38,7 @@ pub enum Stopped<E> {
 }
 
 impl<E> Stopped<E> {
-    /// Error of the last failed attempt, or `time_up` if no attempt has failed.
+    /// Returns the error of the last failed attempt, or `time_up` if no attempt has failed.
     pub fn error_or(self, time_up: E) -> E {
         match self {
             Self::Failed(error) => error,
@@ -47,7 +47,7 @@ impl<E> Stopped<E> {
     }
 }
 
-/// Calls `attempt` until success, a permanent failure or `end`. Calls `retrying` before each retry.
+/// Repeats `attempt` until success, a permanent failure or the time `end`. Calls `retrying` before each retry.
 pub fn until<T, E: Transient>(
     end: Instant,
     attempt: impl AsyncFnMut() -> Result<T, E>,
@@ -83,7 +83,7 @@ pub fn with_pauses<T, E: Transient>(
     attempts(end, move |error| error.is_transient().then(|| pause(error)).flatten(), attempt, retrying)
 }
 
-/// Longer of `pause` and the pause that the service demands.
+/// Returns the longer of `pause` and the pause that the service demands.
 fn at_least<E: Transient>(error: &E, pause: Duration) -> Duration {
     pause.max(error.retry_after().unwrap_or_default())
 }
@@ -110,13 +110,13 @@ async fn attempts<T, E>(
     }
 }
 
-/// Random pause up to `longest` ("full jitter"; AWS Architecture Blog, "Exponential Backoff And Jitter").
+/// Returns a random pause up to `longest` ("full jitter"; AWS Architecture Blog, "Exponential Backoff And Jitter").
 #[must_use]
 pub fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(fastrand::f64())
 }
 
-/// Random pause between half of `longest` and `longest`.
+/// Returns a random pause between half of `longest` and `longest`.
 fn half_jittered(longest: Duration) -> Duration {
     longest / 2 + jittered(longest / 2)
 }

@@ -17,14 +17,14 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Name of the parameter in the CloudFormation template: `DryRun` for `SPILLWAY_DRY_RUN`.
+    /// Returns the name of the parameter in the CloudFormation template: `DryRun` for `SPILLWAY_DRY_RUN`.
     #[must_use]
     pub fn parameter(&self) -> String {
         let words = self.name.trim_start_matches(PREFIX).split('_');
         words.map(|word| word[..1].to_owned() + &word[1..].to_lowercase()).collect()
     }
 
-    /// Table row for `docs/settings.md`.
+    /// Returns the table row for `docs/settings.md`.
     #[must_use]
     pub fn row(&self) -> String {
         let Self { name, default, accepted, meaning } = self;
@@ -64,7 +64,7 @@ impl Reader {
         Self { variables, refused: Vec::new(), problems: Vec::new(), unknown }
     }
 
-    /// Names of the variables with [`PREFIX`] that this version does not know.
+    /// Returns the names of the variables with [`PREFIX`] that this version does not know.
     #[must_use]
     pub fn unknown(&self) -> &[String] {
         &self.unknown

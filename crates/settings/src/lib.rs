@@ -25,20 +25,20 @@ pub struct Settings {
     pub drain_on: Vec<NoticeFamily>,
     /// Notices for which a node is only cordoned.
     pub cordon_on: Vec<NoticeFamily>,
-    /// Result for a launch hook if the node never becomes Ready. `None`: Spillway completes no launch hooks.
+    /// Result for a launch hook if the node never becomes Ready. If `None`, Spillway completes no launch hooks.
     pub launch: Option<LifecycleResult>,
     pub managed_node_groups: ManagedNodeGroups,
     pub karpenter: KarpenterNodes,
-    /// Names of the clusters whose nodes are handled. Empty: all clusters.
+    /// Names of the clusters that Spillway handles. An empty list means all clusters.
     pub clusters: Vec<String>,
     pub managed_tag: Option<ManagedTag>,
     /// Labels that a node must have to be drained.
     pub node_selector: Selector,
     /// Names of the lifecycle hooks that Spillway completes.
     pub hooks: Vec<String>,
-    /// Tag of the Auto Scaling groups whose hooks the function may complete. `None`: all groups.
+    /// Tag of the Auto Scaling groups whose hooks the function may complete. `None` means all groups.
     pub hook_group_tag: Option<GroupTag>,
-    /// Result for a hook whose instance is in no cluster, or in a cluster that denies access.
+    /// Result with which a hook is completed if the instance is in no cluster, or the cluster denies access.
     pub hooks_without_node: Option<LifecycleResult>,
     /// Maximum time from the notice of a lifecycle hook to the hook's completion.
     pub hook_max_wait: Duration,
@@ -57,7 +57,7 @@ pub struct Settings {
     pub stack: String,
     /// URL of the SQS queue for messages about drains. `None` if no webhook or topic is configured.
     pub announcements: Option<String>,
-    /// Invalid or contradictory values, because of which no notice is handled.
+    /// Invalid or contradictory settings. With such settings, no notice is handled.
     pub wrong: Option<SettingsError>,
     /// Names of `SPILLWAY_` variables that this version does not know.
     pub unknown: Vec<String>,

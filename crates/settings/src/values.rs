@@ -13,11 +13,11 @@ use super::selector;
 /// Action for a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// Cordon the node and evict its pods.
+    /// Spillway cordons the node and evicts its pods.
     Drain,
-    /// Cordon the node and evict no pods.
+    /// Spillway only cordons the node.
     Cordon,
-    /// Write a receipt, but leave the node unchanged.
+    /// Spillway writes a receipt, but leaves the node unchanged.
     Ignore,
 }
 
@@ -39,7 +39,7 @@ impl NoticeFamily {
     const ALL: [Self; 6] =
         [Self::Spot, Self::Capacity, Self::Maintenance, Self::StateChange, Self::Terminate, Self::Rebalance];
 
-    /// Spelling in a setting.
+    /// Returns the name of the family in a setting.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,14 +53,14 @@ impl NoticeFamily {
     }
 }
 
-/// Notices for which nodes of EKS managed node groups are drained.
+/// Drains of nodes in EKS managed node groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManagedNodeGroups {
-    /// Notices for which EKS itself does not drain the nodes.
+    /// EKS drains the nodes for some notices. Spillway drains the nodes for all other notices.
     Gaps,
-    /// No notices.
+    /// Spillway never drains the nodes.
     Leave,
-    /// All notices.
+    /// Spillway drains the nodes for every notice.
     Drain,
 }
 
@@ -76,7 +76,7 @@ pub enum KarpenterNodes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedTag {
     pub key: String,
-    /// Required value. `None`: any value.
+    /// Required value. If `None`, every value is accepted.
     pub value: Option<String>,
 }
 
@@ -143,13 +143,13 @@ pub struct Taints {
     pub out_of_service: bool,
 }
 
-/// Exclusion of a claimed node from load balancers.
+/// Exclusion of a cordoned node from load balancers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadBalancers {
     Leave,
     /// A label excludes the node from load balancers.
     Exclude,
-    /// A label excludes the node, and the hook is held until load balancers have deregistered the instance.
+    /// A label excludes the node from load balancers. The lifecycle hook waits until load balancers deregister the instance.
     Wait,
 }
 

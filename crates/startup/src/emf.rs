@@ -36,7 +36,8 @@ pub struct Breakdown<'a> {
     pub metrics: &'a [&'static str],
 }
 
-/// Log line that publishes `metrics` with the dimension `Stack`, and the metrics of `breakdown` also with further dimensions.
+/// Returns the log line that publishes `metrics` with the dimension `Stack`. The metrics of `breakdown` are also published
+/// with further dimensions.
 #[must_use]
 pub fn line(stack: &str, metrics: &[Metric<Value>], breakdown: &Breakdown<'_>, now: Timestamp) -> String {
     let directive = |dimensions: &[&str], includes: &dyn Fn(&str) -> bool| {

@@ -1,7 +1,7 @@
 //! Writes log lines as JSON to stdout, with the fields `timestamp` and `level` that Lambda filters by.
 //!
-//! The field `span` has the name and the fields of the current span. A function opens one span for each event. The span has the
-//! level ERROR, so that warnings have the field `span` even if the level INFO is disabled.
+//! The field `span` has the name and the fields of the current span. Each Lambda function opens one span for each event. The
+//! span has the level ERROR: a span of a disabled level would be missing from warnings, too.
 //!
 //! ```json
 //! {"timestamp": "…", "level": "INFO", "message": "…", "span": {"name": "notice", "instance.id": "i-0123456789abcdef0"}}
@@ -41,7 +41,7 @@ pub fn start() {
     tracing_subscriber::registry().with(lines(std::io::stdout)).init();
 }
 
-/// Layer that logs Spillway's crates at the configured level, and other crates at `WARN` and above.
+/// Returns the layer that logs Spillway's crates at the configured level, and other crates at `WARN` and above.
 pub fn lines<S>(writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,

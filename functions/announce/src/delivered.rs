@@ -23,7 +23,7 @@ struct Entry {
     request_id: String,
     event_id: Option<String>,
     instance: Option<String>,
-    /// `None` before the drain has ended.
+    /// Result of the drain. `None` before the drain has ended.
     ending: Option<Ending>,
     /// Names of the lost pods.
     lost: Vec<String>,
@@ -58,7 +58,7 @@ impl Delivered {
         self.entries().iter().any(is_end)
     }
 
-    /// Returns `true` if another attempt at the notice succeeded, or if all lost pods have been reported.
+    /// Returns `true` if the failure needs no message: another attempt succeeded, or all lost pods have been reported.
     fn supersedes_failure(&self, failure: &Event) -> bool {
         let receipt = &failure.receipt;
         let entries = self.entries();

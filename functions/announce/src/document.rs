@@ -23,7 +23,7 @@ pub(crate) struct WebhookDocument {
     pub(crate) form: Form,
 }
 
-/// Problems in a document. The texts omit the document's values, which may be secrets.
+/// Descriptions of problems in a document. The document's values are omitted, because they may be secrets.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct DocumentError(Vec<String>);
 
@@ -110,7 +110,7 @@ fn form(value: &Value) -> Result<Form, String> {
     }
 }
 
-/// Default format: `slack` for Slack's hosts, else `text`.
+/// Returns the default format: `slack` for Slack's hosts, else `text`.
 fn default_form(url: &SecretString) -> Form {
     let url = Url::parse(url.expose_secret()).ok();
     match url.as_ref().and_then(Url::host_str) {

@@ -26,7 +26,7 @@ impl<'a> RequestSecrets<'a> {
         Self(secrets)
     }
 
-    /// Number of bytes to read from an answer: the maximum in the log plus the longest secret.
+    /// Returns the number of bytes to read from an answer: the maximum in the log plus the longest secret.
     pub(crate) fn max_bytes_to_read(&self) -> usize {
         MOST + self.longest()
     }

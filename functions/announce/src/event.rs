@@ -13,11 +13,11 @@ use spillway_receipt::{DRAIN_BEGUN, DRAIN_BLOCKED, DRAIN_UNBLOCKED, Document, RE
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Phase {
-    /// The drain has begun: the first evictions have been answered.
+    /// The drain has begun: the API server has responded to the first evictions.
     Begun,
     /// The eviction of a pod is blocked, for example by a `PodDisruptionBudget`.
     Blocked,
-    /// No pod is blocked any more.
+    /// No eviction is blocked any more.
     Unblocked,
     /// The drain has ended: the receipt is complete.
     Ended,

@@ -53,7 +53,7 @@ pub(crate) fn messages<'a>(events: &[&'a Event], log_group: &'a str) -> Vec<Mess
     .collect()
 }
 
-/// Keeps one event for each request id: a success, or the failure with the most lost pods.
+/// Keeps one event for each request id: the successful attempt, or else the attempt with the most lost pods.
 fn decisive_attempts<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     let weight = |event: &Event| (event.receipt.ending != Some(Ending::Failed), Node::of(event).lost().len());
     let mut attempts: Vec<&Event> = Vec::new();

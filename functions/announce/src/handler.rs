@@ -75,12 +75,12 @@ fn read(record: &SqsMessage, account: &str) -> Option<Event> {
         .ok()
 }
 
-/// First 200 characters of a JSON value, quoted.
+/// Returns the first 200 characters of a JSON value, quoted.
 fn quoted(json: &Value) -> String {
     format!("{:?}", json.to_string().chars().take(200).collect::<String>())
 }
 
-/// Account in the function's ARN.
+/// Returns the account in the function's ARN.
 fn account(context: &Context) -> String {
     context.invoked_function_arn.split(':').nth(4).unwrap_or_default().to_owned()
 }

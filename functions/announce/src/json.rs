@@ -19,7 +19,7 @@ pub(crate) fn body(message: &Message<'_>) -> String {
     serde_json::to_string(&Plain::of(message)).expect("plain data with string keys")
 }
 
-/// Body with the error of a template that could not be rendered.
+/// Returns the body with the error of a template that could not be rendered.
 pub(crate) fn body_with_error(message: &Message<'_>, why: String) -> String {
     let plain = Plain::of(message);
     let text = format!("{} ({why})", plain.text);
@@ -69,9 +69,9 @@ struct NoticeData<'a> {
     managed_by: Option<&'a str>,
     /// Action that the settings select for the notice.
     decision: Option<&'a str>,
-    /// Absent before the drain has ended.
+    /// Result of the drain. Absent before the drain has ended.
     ending: Option<Ending>,
-    /// Error type, if the notice failed.
+    /// Error type, if handling the notice failed.
     error: Option<&'a str>,
     /// `true` in a dry run, which changes nothing.
     dry_run: bool,

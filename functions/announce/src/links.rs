@@ -46,7 +46,7 @@ pub(crate) fn links(message: &Message<'_>) -> Vec<Link> {
     ]
 }
 
-/// Event ids as a list for a query. `None` if there are too many ids, or if an id is missing or malformed.
+/// Returns the event ids as a list for a query. `None` if there are too many ids, or if an id is missing or malformed.
 fn notices(message: &Message<'_>) -> Option<String> {
     let is_plain =
         |id: &&str| id.len() <= LONGEST_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -58,7 +58,8 @@ fn notices(message: &Message<'_>) -> Option<String> {
     (ids.len() <= NOTICES).then(|| quoted.join(", "))
 }
 
-/// URL of a Logs Insights query over the last two days. In URL encoding, the console expects `*` instead of `%`.
+/// Returns the URL of a Logs Insights query over the last two days. In URL encoding, the console expects `*` instead of
+/// `%`.
 fn insights(region: &str, log_group: &str, query: &str) -> String {
     let console = match region {
         china if china.starts_with("cn-") => "https://console.amazonaws.cn".to_owned(),

@@ -47,7 +47,7 @@ impl<'a> Node<'a> {
         self.events.iter().map(|event| &event.receipt)
     }
 
-    /// Name of the node, if known.
+    /// Returns the name of the node, if known.
     pub(crate) fn name(&self) -> Option<&'a str> {
         self.receipts().find_map(|receipt| receipt.node.as_deref())
     }
@@ -64,7 +64,8 @@ impl<'a> Node<'a> {
         self.receipts().any(|receipt| receipt.ending == Some(ending))
     }
 
-    /// Pods of the node, worst fate first. If two notices report different fates for a pod, the worse fate counts.
+    /// Returns the pods of the node, worst fate first. If two notices report different fates for a pod, the worse fate
+    /// counts.
     pub(crate) fn pods(&self) -> Vec<&'a Pod> {
         let mut pods: Vec<_> = self.receipts().flat_map(|receipt| &receipt.pods).collect();
         pods.sort_by_key(|pod| rank(pod));
@@ -73,7 +74,7 @@ impl<'a> Node<'a> {
         pods
     }
 
-    /// Lost pods. Empty before the drain has ended.
+    /// Returns the lost pods. Empty before the drain has ended.
     pub(crate) fn lost(&self) -> Vec<&'a PodRecord> {
         let is_over = self.receipts().any(is_over);
         let records = self.pods().into_iter().filter_map(Pod::record);
@@ -103,7 +104,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Sort key of a pod: worst fate first.
+/// Returns the sort key of a pod: worst fate first.
 fn rank(pod: &Pod) -> usize {
     const WORST_FIRST: [Fate; 5] = [Fate::Lost, Fate::Unconfirmed, Fate::Forced, Fate::Clamped, Fate::Clean];
     let rank = |fate| WORST_FIRST.iter().position(|other| *other == fate);

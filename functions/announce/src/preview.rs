@@ -12,7 +12,7 @@ use crate::group::{Message, messages};
 use crate::samples::{LOG_GROUP, begun, blocked, ended, lossy, storm, unblocked};
 use crate::{slack, template, text};
 
-/// Format of the previewed messages. `None`: e-mail.
+/// Format of the previewed messages. `None` means e-mail.
 #[derive(Debug)]
 pub struct Preview(Option<Form>);
 

@@ -7,7 +7,7 @@ use crate::preview::Preview;
 /// Field that marks a payload as a preview request.
 const FIELD: &str = "spillway-preview";
 
-/// Returns the rendered messages of a request, or an error. `None` if the payload is no request for a preview.
+/// Renders the messages for a preview request, or describes the error. Returns `None` for any other payload.
 pub(crate) fn answer(payload: &Value) -> Option<Value> {
     let request = payload.get(FIELD)?;
     let text = |name: &str| request[name].as_str();

@@ -2,7 +2,7 @@
 
 use spillway_receipt::{Ending, Fate, Receipt};
 
-/// Returns `true` if the receipt has a final result. An ignored notice has a final result only if pods were lost.
+/// Returns `true` if the ending of the receipt is final. The ending `Ignored` is final only if pods were lost.
 pub(crate) fn is_over(receipt: &Receipt) -> bool {
     match receipt.ending {
         Some(Ending::Drained | Ending::Done | Ending::Failed) => true,
@@ -11,7 +11,7 @@ pub(crate) fn is_over(receipt: &Receipt) -> bool {
     }
 }
 
-/// Returns `true` if both receipts are for one notice and one instance.
+/// Returns `true` if both receipts are for the same notice and the same instance.
 pub(crate) fn are_of_one_drain(one: &Receipt, other: &Receipt) -> bool {
     one.instance == other.instance && one.notice.event_id == other.notice.event_id
 }

@@ -71,7 +71,7 @@ impl Sink {
         failed
     }
 
-    /// Tracing span of a message.
+    /// Returns the tracing span of a message.
     fn span(&self, message: &Message<'_>) -> Span {
         let receipts = || message.events.iter().map(|event| &event.receipt);
         let event_ids = list(receipts().filter_map(|receipt| receipt.notice.event_id.as_deref()));

@@ -1,4 +1,4 @@
-//! Posts a message to the URL in the webhook's document.
+//! Posts a message to the webhook's URL.
 
 use std::fmt;
 use std::time::Duration;
@@ -96,7 +96,7 @@ impl Target {
     }
 }
 
-/// `Retry-After` in seconds. `None` for a date.
+/// Returns the `Retry-After` in seconds. `None` for a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))

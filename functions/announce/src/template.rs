@@ -39,7 +39,7 @@ fn named<const N: usize>(fields: [(&str, Value); N]) -> impl Iterator<Item = (St
     fields.into_iter().map(|(name, value)| (name.to_owned(), value))
 }
 
-/// Fields of aws-node-termination-handler in queue processor mode (`docs/templates.md`).
+/// Returns the template fields of aws-node-termination-handler in queue processor mode (`docs/templates.md`).
 fn nth_fields(event: &Event) -> [(&'static str, Value); 24] {
     let receipt = &event.receipt;
     let provider_id =
@@ -86,7 +86,7 @@ fn spillway_fields(event: &Event) -> [(&'static str, Value); 8] {
     ]
 }
 
-/// Template fields about pods.
+/// Returns the template fields about pods.
 fn pod_fields(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
     let tally = Tally::of(nodes);
     let mut pods: Vec<_> = nodes.iter().flat_map(Node::pods).map(|pod| pod.name().to_owned()).collect();
@@ -118,7 +118,7 @@ fn joined(notices: &[Map<String, Value>]) -> Map<String, Value> {
     first.keys().map(|name| (name.clone(), one(name))).collect()
 }
 
-/// Earliest known time. Times in Go's format sort as texts.
+/// Returns the earliest known time. Times in Go's format sort as texts.
 fn earliest(times: &[&Value]) -> Value {
     json!(times.iter().filter_map(|time| time.as_str()).filter(|time| *time != ZERO).min().unwrap_or(ZERO))
 }
@@ -137,7 +137,7 @@ fn joined_value(values: &[&Value]) -> Value {
     }
 }
 
-/// Kind of notice in the spelling of aws-node-termination-handler.
+/// Returns the kind of notice in the spelling of aws-node-termination-handler.
 fn kind(receipt: &Receipt) -> String {
     let name = words::kind(receipt);
     match name {
@@ -153,7 +153,7 @@ fn kind(receipt: &Receipt) -> String {
     }
 }
 
-/// Time in Go's print format.
+/// Returns the time in Go's print format.
 fn time(at: Option<Timestamp>) -> String {
     at.map_or_else(|| ZERO.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string())
 }

@@ -9,7 +9,7 @@ use crate::event::{Event, Phase};
 use crate::group::Message;
 use crate::nodes::{Node, Tally};
 
-/// Headline of a message, without markup.
+/// Returns the headline of a message, without markup.
 pub(crate) fn headline(message: &Message<'_>) -> String {
     let nodes = message.nodes();
     let subject = match nodes.as_slice() {
@@ -27,12 +27,12 @@ pub(crate) fn headline(message: &Message<'_>) -> String {
     format!("{news}{}{dry_run}", lost_pods(Tally::of(&nodes).lost))
 }
 
-/// Text such as ", 2 pods lost". Empty if no pod is lost.
+/// Returns a text such as ", 2 pods lost". Empty if no pod is lost.
 pub(crate) fn lost_pods(lost: usize) -> String {
     if lost == 0 { String::new() } else { format!(", {} lost", count(lost, "pod")) }
 }
 
-/// Name of the node, or the instance id if the name is unknown, with the cluster.
+/// Returns the name of the node, or the instance id if the name is unknown, with the cluster.
 pub(crate) fn node(node: &Node<'_>) -> String {
     let instance = || node.receipts().find_map(|receipt| receipt.instance.as_deref());
     let name = node.name().or_else(instance).unwrap_or("a notice");
@@ -42,7 +42,7 @@ pub(crate) fn node(node: &Node<'_>) -> String {
     }
 }
 
-/// Distinct sentences about the node's notices.
+/// Returns the distinct sentences about the node's notices.
 pub(crate) fn story(node: &Node<'_>) -> String {
     let mut known = HashSet::new();
     let sentences = node.events.iter().map(|event| match node.name() {
@@ -52,7 +52,7 @@ pub(crate) fn story(node: &Node<'_>) -> String {
     sentences.filter(|sentence| known.insert(sentence.clone())).collect::<Vec<_>>().join("; ")
 }
 
-/// Sentence about one event.
+/// Returns the sentence about one event.
 pub(crate) fn sentence(event: &Event) -> String {
     let Event { phase, receipt, .. } = event;
     match phase {
@@ -72,14 +72,14 @@ pub(crate) fn kind(receipt: &Receipt) -> &str {
     receipt.notice.kind.as_deref().unwrap_or("a notice that could not be read")
 }
 
-/// Instance with its type and zone, if known.
+/// Returns the instance with its type and zone, if known.
 fn instance(receipt: &Receipt) -> String {
     let Some(instance) = &receipt.instance else { return "an unknown instance".to_owned() };
     let known: Vec<_> = [&receipt.instance_type, &receipt.zone].into_iter().flatten().map(String::as_str).collect();
     if known.is_empty() { instance.clone() } else { format!("{instance} ({})", known.join(", ")) }
 }
 
-/// Numbers of pods by fate, without zeros.
+/// Returns the numbers of pods by fate: "2 clean · 1 lost". Zeros are omitted.
 pub(crate) fn tally(tally: &Tally) -> String {
     let Tally { clean, clamped, forced, unconfirmed, lost } = *tally;
     let fates =
@@ -91,7 +91,7 @@ fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
     counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
 }
 
-/// Lost pods with their reasons, and with their nodes if the message is about several nodes.
+/// Returns the lost pods with their reasons, and with their nodes if the message is about several nodes.
 pub(crate) fn lost(message: &Message<'_>, most: usize) -> Vec<String> {
     let nodes = message.nodes();
     let lost = nodes.iter().flat_map(|one| {
@@ -106,7 +106,7 @@ pub(crate) fn lost(message: &Message<'_>, most: usize) -> Vec<String> {
     lost
 }
 
-/// Account, Region, request ids and errors, if known.
+/// Returns the account, Region, request ids and errors, if known.
 pub(crate) fn origin(message: &Message<'_>) -> String {
     let receipts = || message.events.iter().map(|event| &event.receipt);
     let accounts = distinct(receipts().map(|receipt| receipt.account.as_str()));
@@ -124,7 +124,7 @@ pub(crate) fn origin(message: &Message<'_>) -> String {
     known.into_iter().filter(|(is_known, _)| *is_known).map(|(_, text)| text).collect::<Vec<_>>().join(" · ")
 }
 
-/// Distinct values in one line: the first ten, and the number of further values.
+/// Returns the distinct values in one line: the first ten, and the number of further values.
 pub(crate) fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 10;
     let mut known = HashSet::new();
@@ -150,7 +150,7 @@ pub(crate) fn clip(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// Time in the format `2026-11-21 03:14:00 UTC`.
+/// Returns the time in the format `2026-11-21 03:14:00 UTC`.
 pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
@@ -168,7 +168,7 @@ fn clusters(events: &[&Event]) -> String {
     }
 }
 
-/// Worst ending of a node's notices.
+/// Returns the worst ending of a node's notices.
 fn ending(node: &Node<'_>) -> &'static str {
     if node.ended(Ending::Failed) {
         "Failed"
@@ -181,7 +181,7 @@ fn ending(node: &Node<'_>) -> &'static str {
     }
 }
 
-/// Numbers of nodes by ending.
+/// Returns the numbers of nodes by ending: "2 drained, 1 failed".
 pub(crate) fn endings(nodes: &[&Node<'_>]) -> String {
     let counts = ["Drained", "Done", "Stopped", "Failed"]
         .map(|name| (nodes.iter().filter(|node| ending(node) == name).count(), name));

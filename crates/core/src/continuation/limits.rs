@@ -33,7 +33,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits by the hook's timeouts `waits` and the setting `hook_max_wait`, else by the notice's deadline and kind.
+    /// Returns the limits by the notice's deadline and kind. If a lifecycle hook holds the instance, the hook's timeouts `waits`
+    /// and the setting `hook_max_wait` count instead.
     pub fn of(notice: &Notice, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
         let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (notice.deadline, waits) {

@@ -30,7 +30,7 @@ pub(super) fn is_fresh(notice: &Notice, now: Timestamp) -> bool {
     now.duration_since(notice.time) <= CAUGHT_UP_AFTER
 }
 
-/// Reason to ignore an old notice whose instance runs again, or still runs ten minutes after the deadline.
+/// Returns the reason to ignore an old notice whose instance runs again, or still runs ten minutes after the deadline.
 pub(super) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
     if instance.state != InstanceState::Up {
         return None;

@@ -75,7 +75,7 @@ pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings, now: Time
     is_going && settings.managed_tag.is_none()
 }
 
-/// Reason to ignore a notice because of the settings alone, before any call to AWS.
+/// Returns the reason to ignore a notice because of the settings alone, before any call to AWS.
 pub fn ignored_by_settings(notice: &Notice, settings: &Settings) -> Option<Reason> {
     if let Decision::Ignore(reason) = decision_for(notice.kind, settings) {
         return Some(reason);
@@ -89,7 +89,7 @@ pub fn foreign_hook(hook: &str, settings: &Settings) -> Option<Reason> {
     (!settings.hooks.iter().any(|ours| ours == hook)).then(|| Reason::NotOurHook(hook.to_owned()))
 }
 
-/// Lifecycle hook of the notice, if the settings let Spillway complete the hook.
+/// Returns the lifecycle hook of the notice, if the settings let Spillway complete the hook.
 pub fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook> {
     let launch_is_left = is_launch(notice.kind) && settings.launch.is_none();
     let is_left = |hook: &&Hook| launch_is_left || foreign_hook(&hook.name, settings).is_some();
@@ -98,14 +98,14 @@ pub fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook>
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClusterOwnership {
-    /// Cluster that Spillway handles.
+    /// The instance is in a cluster that Spillway handles.
     Ours(ClusterName),
-    /// No cluster, or a cluster that the setting `Clusters` does not list.
+    /// The instance is in no cluster, or in a cluster that the setting `Clusters` does not list.
     NotOurs(Reason),
     Ambiguous(Refusal),
 }
 
-/// Cluster of an instance, by its tags and the setting `Clusters`.
+/// Returns the cluster of an instance, by its tags and the setting `Clusters`.
 pub fn cluster_of(instance: &Instance, settings: &Settings) -> ClusterOwnership {
     match membership(&instance.tags) {
         Membership::In(cluster) => {
@@ -129,9 +129,9 @@ pub fn cluster_of(instance: &Instance, settings: &Settings) -> ClusterOwnership 
     }
 }
 
-/// Decision of [`by_table`], with these exceptions:
+/// Returns the decision of [`by_table`], with these exceptions:
 /// * A notice is ignored if its instance runs again, or still runs long after the deadline.
-/// * The node is only uncordoned if Spillway may not complete the launch hook.
+/// * If Spillway may not complete the launch hook, Spillway only uncordons the node.
 /// * Planned maintenance is postponed, except in a dry run.
 pub fn decide(
     notice: &Notice,

@@ -15,7 +15,7 @@ const HOOK_WAITS: SignedDuration = SignedDuration::from_hours(48);
 /// Maximum time from a notice to the start of the announced maintenance, usually a few weeks.
 const ANNOUNCED: SignedDuration = SignedDuration::from_hours(366 * 24);
 
-/// Reason to ignore a notice if AWS cannot have sent a notice with this `time` or `deadline`.
+/// Returns the reason to ignore a notice if AWS cannot have sent a notice with this `time` or `deadline`.
 pub fn implausible(kind: Kind, time: Timestamp, deadline: Deadline, now: Timestamp) -> Option<Reason> {
     let age = now.duration_since(time);
     if age < -CLOCKS_APART {
@@ -40,7 +40,7 @@ pub fn implausible(kind: Kind, time: Timestamp, deadline: Deadline, now: Timesta
     }
 }
 
-/// Reason to ignore a notice if its hook and its instance belong to different Auto Scaling groups.
+/// Returns the reason to ignore a notice if its hook and its instance belong to different Auto Scaling groups.
 pub fn hook_of_another_group(notice: &Notice, instance: &Instance) -> Option<Reason> {
     let named = notice.hook.as_ref().map(|hook| &hook.group)?;
     let own = match instance.group() {

@@ -109,7 +109,7 @@ impl Reason {
 pub enum Exemption {
     DrainsItself,
     SwitchedOff,
-    /// Karpenter has no Auto Scaling group, so the notice's hook is not Spillway's.
+    /// Karpenter's instances are in no Auto Scaling group, so the notice's hook is not Spillway's.
     NoGroup,
     NoInstance,
 }

@@ -22,7 +22,7 @@ impl Switch {
         }
     }
 
-    /// Instruction to the user for turning this kind of notice off.
+    /// Returns an instruction to the user for turning this kind of notice off.
     pub fn off(self) -> String {
         match self {
             Self::Lists(family) => {

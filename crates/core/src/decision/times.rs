@@ -9,11 +9,11 @@ use spillway_settings::Settings;
 
 /// Maximum duration of a drain for a rebalance recommendation.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
-/// Time from the end of `REBALANCE_WINDOW` to the undo check. A late notice still drains its node for 10 s.
+/// Time from the end of `REBALANCE_WINDOW` to the undo check. The drain for a late notice may last until 10 s after the window.
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
-/// Time of a planned drain for blocked pods and for detaching volumes, in addition to the grace periods.
+/// Time that a drain for maintenance has for blocked pods and for detaching volumes, in addition to the grace periods.
 const RESERVE: SignedDuration = SignedDuration::from_mins(10);
-/// Pause before a waiting planned drain tries again to begin.
+/// Pause between two attempts to begin a postponed drain for maintenance.
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
 /// Pause between two undo checks of a node.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
@@ -22,14 +22,16 @@ const MOST_CHECKS: u32 = 144;
 /// Maximum number of undo checks after an instance has started: one hour of checks every 10 minutes.
 const MOST_TRIES: u32 = 6;
 
-/// Time at which work on the notice begins: `maintenance_lead` before the start of planned maintenance, otherwise at once.
+/// Returns the time at which work on the notice begins: `maintenance_lead` before the start of planned maintenance,
+/// otherwise at once.
 pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
     let Some(starts) = planned_start(notice) else { return Timestamp::MIN };
     let lead = SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX);
     starts.saturating_sub(lead).unwrap_or(Timestamp::MIN)
 }
 
-/// Planned start of the announced maintenance. `None`: the start has passed, or the notice announces no maintenance.
+/// Returns the planned start of the announced maintenance. `None`: the start has passed, or the notice announces no
+/// maintenance.
 pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     match (notice.kind, notice.deadline) {
         (Kind::Maintenance, Deadline::Hard(starts)) => Some(starts),
@@ -37,7 +39,7 @@ pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     }
 }
 
-/// Latest time at which a drain must begin so that each pod keeps its grace period before maintenance at `starts`.
+/// Returns the latest time to begin a drain, so that each pod keeps its grace period before maintenance at `starts`.
 pub fn latest_start(starts: Timestamp, longest_grace: Duration) -> Timestamp {
     let grace = SignedDuration::try_from(longest_grace).unwrap_or(SignedDuration::MAX);
     // Blocked pods are forced only in the second half of the drain.
@@ -45,12 +47,13 @@ pub fn latest_start(starts: Timestamp, longest_grace: Duration) -> Timestamp {
     starts.saturating_sub(time).unwrap_or(Timestamp::MIN)
 }
 
-/// Time of the next attempt to begin a waiting drain: `TURN_AFTER` from now, at the latest `latest_start`.
+/// Returns the time of the next attempt to begin a postponed drain: `TURN_AFTER` from now, but not after `latest_start`.
 pub fn next_attempt(latest_start: Timestamp, now: Timestamp) -> Timestamp {
     now.saturating_add(TURN_AFTER).unwrap_or(Timestamp::MAX).min(latest_start)
 }
 
-/// Time of the first undo check after a drain. `None`: the instance ends, or another notice reports that the instance runs again.
+/// Returns the time of the first undo check after a drain. `None`: AWS takes the instance, or another notice reports that the
+/// instance runs again.
 pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
     let soon = next_undo_check(now);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
@@ -72,7 +75,7 @@ pub fn next_check(kind: Kind, check: &UndoCheck, now: Timestamp) -> Option<Times
     again.then(|| next_undo_check(now))
 }
 
-/// Time of the next undo check: `CHECK_EVERY` from now.
+/// Returns the time of the next undo check: `CHECK_EVERY` from now.
 pub fn next_undo_check(now: Timestamp) -> Timestamp {
     now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX)
 }

@@ -25,9 +25,9 @@ pub enum Answer {
     NamespaceTerminating,
     /// The API server is busy.
     Throttled { retry_after: Option<Duration> },
-    /// The API server does not accept the client's token.
+    /// The API server does not accept Spillway's token.
     Unauthorized { message: String },
-    /// The client lacks a right.
+    /// RBAC denied the request.
     Forbidden { message: String },
     /// A conflict, an admission webhook's denial, or an invalid request.
     Refused { message: String },
@@ -40,7 +40,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Name of the answer in the receipt.
+    /// Returns the name of the answer in the receipt.
     pub fn name(&self, method: Method) -> &'static str {
         match (self, method) {
             (Self::Leaving, Method::Evict) => "evicted",
@@ -124,8 +124,8 @@ pub fn interpret(response: &ApiResponse) -> Answer {
     }
 }
 
-/// Returns the name of the PDB that blocks an eviction. A cause names the PDB ("The disruption budget web needs 3 healthy pods
-/// and has 3 currently"), or else `details.name` does.
+/// Returns the name of the PDB that blocks an eviction. The name is in the message of a cause ("The disruption budget web needs
+/// 3 healthy pods and has 3 currently"). Without such a cause, the name is `details.name`.
 fn blocking_budget(status: &Status) -> Option<String> {
     let details = status.details.as_ref().filter(|_| matches!(status.code, 403 | 429))?;
     let cause = details.causes.iter().find(|cause| cause.reason.starts_with("DisruptionBudget"));

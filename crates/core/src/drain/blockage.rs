@@ -1,7 +1,7 @@
 //! Decides when to publish events about pods whose eviction is blocked for long. Pure.
 //!
-//! The first event is due when a pod has been blocked for a minute, or for half of the drain's window if the half is shorter. The
-//! second and last event is due when all pods of the first event are leaving or gone.
+//! The first event is due when a pod has been blocked for a minute. In a window of less than two minutes, half of the window
+//! counts as long. The second and last event is due when all pods of the first event are leaving or gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,9 +20,9 @@ const LONG: Duration = Duration::from_mins(1);
 /// Event to publish about blocked pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockageNews {
-    /// First event: a pod has been blocked for long. Holds all pods that are blocked now.
+    /// First event: one pod has been blocked for long. Holds all pods that are blocked now.
     Begun(Vec<BlockedPod>),
-    /// Second event: all pods of the first event are leaving or gone. Holds the pods of the first event.
+    /// Second event: all pods of the first event are leaving or gone. Holds these pods.
     Over(Vec<ReleasedPod>),
 }
 
@@ -37,7 +37,7 @@ pub struct BlockedPod {
     pub uid: PodUid,
     pub name: PodName,
     pub by: Blocker,
-    /// Time at which the do-not-disrupt annotation ends, or the pod is deleted despite its PDB. `None`: never.
+    /// Time at which the do-not-disrupt annotation ends, or the pod is deleted despite its PDB. `None`: the pod may stay.
     pub until: Option<Instant>,
     pub grace: Duration,
     pub advice: Option<String>,
@@ -56,12 +56,13 @@ enum BlockageStage {
     Short,
     /// The first event has been published. Holds the pods that must leave before the second event.
     Published(BTreeSet<PodUid>),
-    /// Both events have been published.
+    /// The first and the second event have been published.
     Over,
 }
 
 impl Blockage {
-    /// State at the start of an invocation. `published` is the last event that an earlier invocation published.
+    /// Creates the state at the start of an invocation. `published` is the last event that an earlier invocation
+    /// published.
     pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
             None => BlockageStage::Short,
@@ -74,7 +75,7 @@ impl Blockage {
         Self { since: BTreeMap::new(), stage }
     }
 
-    /// Last published event. The next invocation receives this event.
+    /// Returns the last published event. The next invocation receives this event.
     pub(super) fn published(&self) -> Option<PublishedBlockage> {
         match self.stage {
             BlockageStage::Short => None,
@@ -113,8 +114,8 @@ impl Blockage {
         }
     }
 
-    /// Time at which the first event is due, if the pods stay blocked. `None`: no pod is blocked, or the event has been
-    /// published.
+    /// Returns the time at which the first event is due, if the pods stay blocked. `None`: no pod is blocked, or the
+    /// event has been published.
     pub(super) fn due(&self, window: Window) -> Option<Instant> {
         let long = LONG.min(window.end.saturating_duration_since(window.start) / 2);
         self.since.values().min().map(|since| *since + long)

@@ -1,8 +1,9 @@
 //! Tracks PodDisruptionBudgets (PDBs) that block pods, and decides which of these pods to evict next. Pure.
 //!
-//! As many pods of a budget are evicted as the budget allows disruptions, the longest waiting pods first. Every few seconds one
-//! pod is evicted as a probe, in case the watch has missed a change of the budget. After an edit of the budget, all its pods are
-//! evicted once, because an edit may release pods without a change of `disruptionsAllowed`.
+//! A budget allows a number of disruptions. As many eviction requests for its pods are sent, the longest waiting pods first.
+//! Every few seconds one more request is sent as a probe, in case the watch has missed a change of the budget. After an edit of
+//! the budget, one request is sent for each of its pods, because an edit may release pods without a change of
+//! `disruptionsAllowed`.
 //!
 //! All allowed evictions are sent concurrently: fifty pods took 4.4 s, instead of 7.9 s in sequence.
 
@@ -18,13 +19,14 @@ use super::pod::{PodState, Tracked};
 use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
 
-/// Pause between two probes. A probe evicts one pod although its budget is not known to allow a disruption.
+/// Pause between two probes. A probe requests the eviction of one blocked pod, although the last known status allows no
+/// disruption.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 
 /// Maximum number of budgets that a message names for one pod.
-const NAMED: usize = 4;
+const MOST_NAMED: usize = 4;
 
-/// Pods of one budget: blocked pods, and pods whose eviction is under way.
+/// Pods of one PDB that are blocked, or whose eviction is under way.
 #[derive(Debug, Default)]
 struct BudgetQueue<'a> {
     /// Number of evictions under way.
@@ -51,14 +53,15 @@ struct DisruptionsAllowed {
 }
 
 impl DisruptionsAllowed {
-    /// State of a budget before its status is observed: no disruption is allowed.
+    /// Creates the state of a budget before its status is observed: no disruption is allowed.
     fn unknown(reported_at: Instant, now: Instant) -> Self {
         Self { pods: 0, reported_at, probe_at: now + PROBE_EVERY, generation: None, selector: None }
     }
 }
 
 impl KnownBudgets {
-    /// Blocked pods to evict now: as many as each budget allows, or one pod as a probe. `has_turn` selects the pods.
+    /// Returns the blocked pods to evict now: as many as each budget allows, or one pod as a probe of the budget. Only pods for
+    /// which `has_turn` returns `true` count.
     pub fn released(
         &self,
         pods: &BTreeMap<PodUid, Tracked>,
@@ -73,14 +76,15 @@ impl KnownBudgets {
         released.collect()
     }
 
-    /// Time of the next probe. An earlier call of [`released`](Self::released) returns a pod only if a budget has changed.
+    /// Returns the time of the next probe of a budget. Before this time, [`released`](Self::released) returns a pod only if a
+    /// budget has changed.
     pub fn next_due(&self, pods: &BTreeMap<PodUid, Tracked>, has_turn: impl Fn(&Tracked) -> bool) -> Option<Instant> {
         let queues = queues(pods, has_turn).into_iter().filter(|(_, queue)| !queue.blocked.is_empty());
         queues.filter_map(|(budget, _)| Some(self.0.get(budget)?.probe_at)).min()
     }
 
-    /// Number of a budget's pods to evict now: the allowed disruptions minus the evictions under way, or at least one if a probe
-    /// is due.
+    /// Returns the number of the budget's pods to evict now: the allowed disruptions minus the evictions under way. If a probe of
+    /// the budget is due, the number is at least one.
     fn count(&self, budget: &BudgetName, queue: &BudgetQueue<'_>, now: Instant) -> usize {
         let Some(allowed) = self.0.get(budget) else { return 0 };
         allowed.pods.saturating_sub(queue.requested).max(usize::from(allowed.probe_at <= now))
@@ -101,8 +105,8 @@ impl KnownBudgets {
         }
     }
 
-    /// Records an accepted eviction of one of the budget's pods. If the budget's status is unknown, the next probe is due at
-    /// once.
+    /// Records an accepted eviction of one of the budget's pods. If the budget's status is unknown, another pod's eviction is
+    /// tried at once.
     pub fn evicted(&mut self, budget: &BudgetName, now: Instant) {
         if let Some(allowed) = self.0.get_mut(budget) {
             if allowed.generation.is_none() {
@@ -112,8 +116,8 @@ impl KnownBudgets {
         }
     }
 
-    /// Records a change that the watch of a namespace's budgets reports. Returns the deleted and edited budgets, whose pods are
-    /// to be evicted again.
+    /// Records a change that the watch of a namespace's budgets reports. Returns the deleted and edited budgets. The evictions of
+    /// their blocked pods are due now.
     pub fn changed(&mut self, namespace: &str, change: Change<DisruptionBudget>, now: Instant) -> Vec<BudgetName> {
         match change {
             Change::Applied(budget) => self.observe(&budget, now).into_iter().collect(),
@@ -139,13 +143,13 @@ impl KnownBudgets {
         (before.is_some() && before < allowed.generation).then_some(name)
     }
 
-    /// Names of the first `NAMED` known budgets that select the pod.
+    /// Returns the names of known budgets that select the pod, at most `MOST_NAMED`.
     pub fn covering(&self, pod: &Tracked) -> Vec<String> {
         let covers = |budget: &BudgetName, selector: &Option<Selector>| {
             budget.namespace == pod.name.namespace && selector.as_ref().is_some_and(|it| it.matches(&pod.labels))
         };
         let covering = self.0.iter().filter(|(name, known)| covers(name, &known.selector));
-        covering.map(|(budget, _)| budget.name.clone()).take(NAMED).collect()
+        covering.map(|(budget, _)| budget.name.clone()).take(MOST_NAMED).collect()
     }
 
     fn forget(&mut self, is_gone: impl Fn(&BudgetName) -> bool) -> Vec<BudgetName> {
@@ -155,7 +159,7 @@ impl KnownBudgets {
     }
 }
 
-/// Namespaces whose budgets are to be watched, because a budget blocks a pod.
+/// Returns the namespaces whose PDBs have to be watched, because a PDB blocks a pod in the namespace.
 pub fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
     let blocked = pods.values().filter(|pod| match pod.blocked.by() {
         Some(Blocker::Budget(_)) => pod.state == PodState::Waits { due: None },
@@ -188,7 +192,8 @@ fn name(budget: &DisruptionBudget) -> Option<BudgetName> {
     Some(BudgetName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? })
 }
 
-/// Number of disruptions that the budget allows, or 0 if the budget's controller has not yet processed the last edit.
+/// Returns the number of disruptions that the budget allows, or 0 if the budget's controller has not yet processed the
+/// last edit.
 fn disruptions_allowed(budget: &DisruptionBudget) -> usize {
     let Some(status) = &budget.status else { return 0 };
     if status.observed_generation < budget.metadata.generation {

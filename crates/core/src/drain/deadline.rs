@@ -18,7 +18,7 @@ use tokio::time::Instant;
 pub use forcing::LEAST_EVICTION_TIMEOUT;
 pub use grace::{Deletion, Grace};
 
-/// Time between the end of the last pods and the end of the instance, in which the kubelet reports the stopped pods.
+/// Time between the stop of the last pods and the stop of the instance. In this time, the kubelet reports the stopped pods.
 pub const MARGIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Window {
     /// Time at which the drain ends even if pods remain.
     pub end: Instant,
     pub instance_goes: Termination,
-    /// Time before the end of the instance in which the kubelet reports stopped pods.
+    /// Time that the kubelet has to report stopped pods before AWS takes the instance.
     pub margin: Duration,
     /// Time for detaching a stopped pod's volumes. Zero if no lifecycle hook holds the instance.
     pub detaching: Duration,
@@ -44,7 +44,7 @@ pub enum Termination {
     AtTheLatest(Instant),
     /// AWS stops or terminates the instance soon, at an unknown time. PDBs are respected until `respected_until`.
     SoonAtUnknownTime { respected_until: Instant },
-    /// AWS may keep the instance, so no pod is deleted despite a PDB.
+    /// AWS may keep the instance, so a pod that a PDB blocks is never deleted.
     MayStay,
 }
 
@@ -65,8 +65,8 @@ impl Termination {
 }
 
 impl Window {
-    /// Returns the window after the kubelet has stopped reporting. If the instance goes at an unknown time, the silence shows
-    /// that the instance has gone, so PDBs are no longer respected.
+    /// Returns the window after the kubelet has stopped reporting. If AWS takes the instance at an unknown time, the silence
+    /// shows that AWS has taken the instance, and PDBs are ignored from `now` on.
     #[must_use]
     pub fn on_silence(self, now: Instant) -> Self {
         match self.instance_goes {
@@ -117,7 +117,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Deletion of `ago_s` seconds ago with that grace.
+    /// Creates a deletion that was requested `ago_s` seconds ago, with a grace period of `grace_s` seconds.
     pub(super) fn deletion(ago_s: u64, grace_s: u64, now: Instant) -> Deletion {
         let since = now - Duration::from_secs(ago_s);
         Deletion { since, by: since + Duration::from_secs(grace_s) }

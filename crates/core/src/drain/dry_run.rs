@@ -49,7 +49,7 @@ pub fn without_request(disposition: Disposition, now: Timestamp) -> Option<Predi
     }
 }
 
-/// Name that the receipt shows for the answer to a dry-run eviction.
+/// Returns the name that the receipt shows for the answer to a dry-run eviction.
 pub fn dry_run_name(answer: &Answer) -> &'static str {
     match answer {
         Answer::Leaving => "would-leave",
@@ -84,7 +84,8 @@ pub fn predicted(answer: Answer, name: &PodName) -> Predicted {
 }
 
 impl Predicted {
-    /// Reason why the pod could not be evicted. `None`: the pod would be evicted, or the drain leaves the pod alone.
+    /// Returns the reason why the pod could not be evicted. `None`: the pod would be evicted, or the drain leaves the
+    /// pod alone.
     pub fn cause(&self) -> Option<String> {
         match self {
             Self::Stays(_) | Self::Leaves => None,

@@ -1,6 +1,6 @@
 //! Decides when a drain has ended: no pod has to leave, and no late pod is expected.
 //!
-//! A late pod comes after the cordon, because the scheduler had assigned the pod before it observed the cordon.
+//! A late pod comes after the cordon, because the scheduler assigned the pod before the scheduler observed the cordon.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use super::report::DrainEnd;
 
-/// Maximum time from the cordon until the first late pod, which the scheduler assigned before it observed the cordon.
+/// Time after the cordon in which a first late pod may come, because the scheduler has not observed the cordon yet.
 const FIRST_LATE_POD: Duration = Duration::from_secs(5);
-/// Maximum time from one late pod to the next, if the scheduler assigned many late pods.
+/// Time after a late pod in which another may come. The scheduler may have assigned many pods before it observed the cordon.
 const NEXT_LATE_POD: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
@@ -26,34 +26,36 @@ struct Over {
 }
 
 impl DrainEnding {
-    /// State at the start of a drain whose node was cordoned at `at`.
+    /// Creates the state at the start of a drain whose node was cordoned at `at`.
     pub fn after_cordon(at: Instant) -> Self {
         Self { late_until: at + FIRST_LATE_POD, over: None }
     }
 
-    /// Records the end that the drain would have now (`None`: pods have to leave), and the time of the last late pod.
+    /// Records `end`, the drain's result if the drain ended now, and `late`, the time of the last late pod. If pods have to
+    /// leave, `end` is `None`.
     pub fn observe(&mut self, end: Option<DrainEnd>, late: Option<Instant>, now: Instant) {
         self.late_until = late.map_or(self.late_until, |late| self.late_until.max(late + NEXT_LATE_POD));
         let since = self.since().unwrap_or(now);
         self.over = end.map(|end| Over { end, since });
     }
 
-    /// Returns the drain's end if no pod has to leave and no late pod is expected. A silent node gets no new pods.
+    /// Returns the drain's result if no pod has to leave and no late pod is expected. A node with a silent kubelet gets no new
+    /// pods.
     pub fn reached(&self, now: Instant) -> Option<DrainEnd> {
         self.end().filter(|end| *end == DrainEnd::Silent || self.late_until <= now)
     }
 
-    /// Last recorded end, even if the scheduler may still assign pods.
+    /// Returns the result that was recorded last, even if a late pod may still come.
     pub fn end(&self) -> Option<DrainEnd> {
         self.over.map(|over| over.end)
     }
 
-    /// Time since which no pod has to leave. `None`: pods have to leave.
+    /// Returns the time since which no pod has to leave. `None`: pods have to leave.
     pub fn since(&self) -> Option<Instant> {
         self.over.map(|over| over.since)
     }
 
-    /// Time at which [`reached`](Self::reached) returns the end, unless a new pod comes first.
+    /// Returns the time at which the drain ends if no new pod comes. `None`: pods have to leave.
     pub fn due(&self) -> Option<Instant> {
         self.over.map(|_| self.late_until)
     }

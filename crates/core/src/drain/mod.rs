@@ -5,8 +5,8 @@
 //! * [`do_not_disrupt`], [`tier`], [`plan`] and [`returns`] decide which pods leave, and in which order.
 //! * [`request`] and [`answer`] describe evictions and deletions, and interpret the API server's answers.
 //! * [`kubelet`], [`pod`] and [`budgets`] track the kubelet, each pod, and each PodDisruptionBudget (PDB).
-//! * [`blockage`] decides on events about blocked pods, [`report`] and [`ending`] on the end, [`volumes`] on a wait after the
-//!   end.
+//! * [`blockage`] decides which events about blocked pods are published. [`report`] and [`ending`] decide when the drain ends.
+//!   [`volumes`] names the volumes to wait for afterwards.
 //! * [`progress`] combines the modules above into one drain; [`dry_run`] predicts the result of a drain.
 
 pub mod answer;

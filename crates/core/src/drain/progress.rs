@@ -1,5 +1,5 @@
 //! Tracks the progress of a drain. Takes changes of pods and answers of the API server, and returns the next requests and the
-//! drain's end. Pure: the caller passes the time.
+//! drain's result. Pure: the caller passes the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub struct Progress {
     /// The pod garbage collector has deleted pods, so the node has possibly been deleted.
     is_collecting: bool,
     transitions: Vec<Transition>,
-    /// Missing rights that have been logged.
+    /// Missing RBAC permissions that have been logged.
     forbidden: BTreeSet<String>,
 }
 
@@ -71,7 +71,7 @@ impl InFlight {
 }
 
 impl Progress {
-    /// State at the start of an invocation, with the node's listed pods.
+    /// Creates the state at the start of an invocation, with the pods on the node.
     pub fn new(pods: &[Pod], returns: Returns, window: Window, clock: Clock, now: Instant) -> Self {
         let mut progress = Self {
             window,
@@ -107,7 +107,7 @@ impl Progress {
         self.blockage.published()
     }
 
-    /// Result of the drain. `None`: pods still have to leave.
+    /// Returns the result of the drain. `None`: pods still have to leave.
     pub fn end(&self) -> Option<DrainEnd> {
         let mut end = DrainEnd::Empty;
         for pod in self.pods.values() {
@@ -129,12 +129,13 @@ impl Progress {
         self.window
     }
 
-    /// Sets the time window that follows from the lifecycle hook's timeouts.
+    /// Sets the window that was computed from the lifecycle hook's timeouts.
     pub fn tighten(&mut self, window: Window) {
         self.window = Window { dead_since: self.window.dead_since, ..window };
     }
 
-    /// Time at which the last late pod was observed, which the scheduler assigned before it observed the cordon.
+    /// Returns the time at which the last late pod came. The scheduler assigned a late pod before the scheduler observed the
+    /// cordon.
     pub fn last_late_pod_at(&self) -> Option<Instant> {
         self.returns.last_late_pod_at
     }
@@ -189,8 +190,8 @@ impl Progress {
         requests
     }
 
-    /// Time at which [`requests`](Self::requests), [`news`](Self::news) or [`is_node_watch_due`](Self::is_node_watch_due) has to
-    /// be called again, unless another event comes first.
+    /// Returns the next time at which the caller has to call [`requests`](Self::requests), [`news`](Self::news) and
+    /// [`is_node_watch_due`](Self::is_node_watch_due). A change of a pod may require an earlier call.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         let has_turn = self.turn(now);
         let has_room = |method| self.in_flight.has_room_for(method);
@@ -206,9 +207,9 @@ impl Progress {
         namespaces_to_watch(&self.pods)
     }
 
-    /// Returns `true` if the node has to be watched from now on:
-    /// * a pod is overdue, or the pod garbage collector deletes a pod's object; or
-    /// * a pod is blocked, and the instance goes at an unknown time or is held by a lifecycle hook.
+    /// Returns `true` if the caller has to start a watch of the node:
+    /// * a terminating pod is overdue, or the pod garbage collector deletes a pod's object; or
+    /// * a pod is blocked, and AWS takes the instance at an unknown time or a lifecycle hook holds the instance.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going =
             matches!(self.window.instance_goes, Termination::SoonAtUnknownTime { .. } | Termination::AtTheLatest(_));
@@ -235,8 +236,8 @@ impl Progress {
         self.mark_unconfirmed(now);
     }
 
-    /// Earliest time at which a terminating pod is overdue: the end of its grace period plus a delay, which depends on the
-    /// kubelet.
+    /// Returns the earliest time at which a terminating pod is overdue: the end of its grace period plus a delay, which
+    /// depends on the kubelet.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
             Some(Kubelet::Answers) => STUCK_AFTER,
@@ -251,7 +252,7 @@ impl Progress {
         leaving.min()
     }
 
-    /// Stops waiting for terminating pods that are stuck, and for terminating pods whose end a silent kubelet does not report.
+    /// Stops waiting for stuck pods. If the kubelet is silent, also stops waiting for pods whose grace period has ended.
     fn mark_unconfirmed(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
             // A kubelet that is only disconnected still grants the grace period.
@@ -270,9 +271,9 @@ impl Progress {
         }
     }
 
-    /// Returns a predicate for pods that may be requested to leave now. Critical pods leave after each ordinary pod has gone or
-    /// is blocked. Pods of the tier `Last` leave after all other pods have gone. Both leave at [`Tracked::leaves_from`] at the
-    /// latest.
+    /// Returns a predicate for pods that may be evicted or deleted now. Critical pods leave after each ordinary pod has gone or
+    /// is blocked. Pods of the tier `Last` leave after all other pods have gone. From [`Tracked::leaves_from`] on, a pod leaves
+    /// even if other pods remain.
     fn turn(&self, now: Instant) -> impl Fn(&Tracked) -> bool + use<> {
         let ordinary = |pod: &Tracked| pod.tier == Tier::Ordinary && !(pod.waits() && pod.blocked.by().is_some());
         let others = |pod: &Tracked| pod.tier != Tier::Last;
@@ -302,9 +303,9 @@ impl Progress {
             }
             _ => {}
         }
-        let named = pod.covered_by(|pod| self.budgets.covering(pod));
+        let renamed = pod.covered_by(|pod| self.budgets.covering(pod));
         self.note(transition);
-        self.note(named);
+        self.note(renamed);
     }
 
     fn note(&mut self, transition: Option<Transition>) {
@@ -400,7 +401,7 @@ impl Progress {
         self.note(transition);
     }
 
-    /// Starts to track a new pod, unless its arrival is `Surplus`.
+    /// Starts to track a new pod. A pod with the arrival `Surplus` is ignored.
     fn track(&mut self, uid: &PodUid, mut pod: Tracked, arrival: Arrival) {
         match arrival {
             Arrival::BeforeCordon => {}
@@ -414,7 +415,7 @@ impl Progress {
         self.pods.insert(uid.clone(), pod);
     }
 
-    /// Returns `true` if the pod garbage collector deletes the pod's object, unless the kubelet answers.
+    /// Returns `true` if the pod is marked for garbage collection. Always `false` while the kubelet answers.
     fn is_collected(&self, pod: &Pod) -> bool {
         pod.status.conditions.is_collected && self.kubelet != Some(Kubelet::Answers)
     }

@@ -16,9 +16,9 @@ pub struct DrainReport {
     /// Last published event about blocked pods.
     pub blockage: Option<PublishedBlockage>,
     pub end: DrainEnd,
-    /// Time from which no pod had to leave any more. Equal to `ended_at` if pods still had to leave.
+    /// Time since which no pod had to leave, or `ended_at` if pods still had to leave at the end.
     pub emptied_at: Instant,
-    /// Time at which the drain ended. After `emptied_at`, a drain may wait some seconds for pods that the scheduler still assigns.
+    /// Time at which the drain ended. A drain may wait some seconds after `emptied_at` for pods that the scheduler still assigns.
     pub ended_at: Instant,
     /// Error of the pod watch, if the watch was interrupted when the drain ended.
     pub watch_error: Option<String>,
@@ -38,7 +38,7 @@ pub enum DrainEnd {
     Empty,
     /// Every pod that had to leave has gone, except terminating pods whose end the silent kubelet does not report.
     Silent,
-    /// Every pod that had to leave has gone, except pods that are stuck in `Terminating` on a node that answers.
+    /// Every pod that had to leave has gone, except pods that are stuck in `Terminating` although the kubelet answers.
     Stuck,
     /// Time ran out while pods still had to leave.
     TimeUp,

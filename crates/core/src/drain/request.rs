@@ -33,6 +33,6 @@ pub struct LeaveRequest {
     pub name: PodName,
     pub method: Method,
     pub grace: Grace,
-    /// Timeout of the request. `None`: the client's default timeout.
+    /// Timeout of the request. `None`: the default timeout of the Kubernetes client.
     pub timeout: Option<Duration>,
 }

@@ -25,14 +25,15 @@ const TRACKED: usize = 50;
 /// Class of a new pod, from its creation time and its tolerations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// Placed before the scheduler observed the cordon.
+    /// The pod was placed on the node before the scheduler observed the cordon.
     BeforeCordon,
-    /// Placed after the cordon, although the pod does not tolerate the cordon. Evicted at `due`; the drain waits for the pod.
+    /// The pod was placed after the cordon, but does not tolerate the cordon. The pod is evicted at `due`, and the drain waits
+    /// for it.
     AfterCordon { due: Instant },
-    /// Placed after the cordon, which the pod tolerates. Evicted at `due` (`None`: not evicted); the drain does not wait for the
-    /// pod.
+    /// The pod tolerates the cordon, and was placed after the cordon. The pod is evicted at `due`, if set. The drain does not
+    /// wait for it.
     Returned { due: Option<Instant> },
-    /// Ignored, because `TRACKED` pods that were placed after the cordon are already tracked.
+    /// The pod is ignored, because the drain already tracks `TRACKED` pods that were placed after the cordon.
     Surplus,
 }
 
@@ -44,18 +45,18 @@ pub struct Returns {
     rounds: u32,
     /// Time of the latest planned round of evictions.
     round: Option<Instant>,
-    /// Time at which the last late pod was observed, which the scheduler assigned before it observed the cordon.
+    /// Time at which the last late pod came. The scheduler assigned a late pod before the scheduler observed the cordon.
     pub last_late_pod_at: Option<Instant>,
 }
 
 impl Returns {
-    /// Initial state for a node that was cordoned at `cordoned`.
+    /// Creates the initial state for a node that was cordoned at `cordoned`.
     pub fn since(cordoned: Timestamp) -> Self {
         Self { cordoned, tracked: 0, rounds: 0, round: None, last_late_pod_at: None }
     }
 
-    /// Initial state for a node that could not be cordoned. Pods that are created after `claimed` count as placed after the
-    /// cordon.
+    /// Creates the initial state for a node that could not be cordoned. A pod that is created after `claimed` counts as placed
+    /// after the cordon.
     pub fn for_uncordoned(claimed: Timestamp) -> Self {
         Self::since(claimed.saturating_sub(SCHEDULER_LAG + CLOCK_SKEW).unwrap_or(Timestamp::MIN))
     }
@@ -64,7 +65,7 @@ impl Returns {
         self.cordoned = at;
     }
 
-    /// Classifies a pod that was listed at the start of the invocation. An [`Arrival::Returned`] pod is not evicted again.
+    /// Classifies a pod that was on the node at the start of the invocation. An [`Arrival::Returned`] pod is not evicted again.
     pub fn listed(&mut self, pod: &Pod, now: Instant) -> Arrival {
         match self.judge(pod, SCHEDULER_LAG + CLOCK_SKEW, now) {
             Arrival::Returned { .. } => Arrival::Returned { due: None },
@@ -73,7 +74,7 @@ impl Returns {
     }
 
     /// Classifies a pod that came during the invocation. A pod that tolerates the cordon counts as [`Arrival::Returned`] if it
-    /// was created at about the time of the cordon.
+    /// was created after the cordon, or less than `CLOCK_SKEW` before.
     pub fn came(&mut self, pod: &Pod, now: Instant) -> Arrival {
         let tolerates = pod.spec.tolerates_cordon;
         let arrival = self.judge(pod, if tolerates { -CLOCK_SKEW } else { SCHEDULER_LAG + CLOCK_SKEW }, now);

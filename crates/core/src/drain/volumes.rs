@@ -17,7 +17,7 @@ const MULTI_ATTACH: [&str; 2] = ["ReadWriteMany", "ReadOnlyMany"];
 /// Namespace and name of a persistent volume claim.
 pub type ClaimName = (String, String);
 
-/// Persistent volume claims of the pods that are still on the node.
+/// Returns the persistent volume claims of the pods that are still on the node.
 pub fn claims_in_use(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
     let there = pods.values().filter(|pod| !matches!(pod.state, PodState::Gone { .. }));
     there.flat_map(|pod| pod.claims.iter().map(|claim| (pod.name.namespace.clone(), claim.clone()))).collect()

@@ -50,7 +50,7 @@ pub struct Pace {
 }
 
 impl ClaimAnnotation {
-    /// Claim that only cordons the node.
+    /// Creates a claim that only cordons the node.
     pub fn new(event: &str, request: &str, kind: Kind) -> Self {
         Self {
             event: event.to_owned(),
@@ -71,7 +71,8 @@ impl ClaimAnnotation {
         serde_json::from_str(annotation).ok()
     }
 
-    /// JSON text with the characters in `ESCAPED` escaped. Without the escapes, a JSON-patch test of the text would always fail.
+    /// Returns the JSON text with the characters in `ESCAPED` escaped. Without the escapes, a JSON-patch test of the
+    /// text would always fail.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string(self).expect("an annotation is plain text and a flag");
         for (character, escape) in ESCAPED {
@@ -80,7 +81,8 @@ impl ClaimAnnotation {
         text
     }
 
-    /// Copy of the annotation that marks the planned drain as ended. `None`: the drain is not planned, or has already ended.
+    /// Returns a copy of the annotation that marks the planned drain as ended. `None`: the drain is not planned, or has
+    /// already ended.
     pub fn over(&self) -> Option<Self> {
         let pace = self.pace.as_ref().filter(|pace| !pace.over)?;
         Some(Self { pace: Some(Pace { over: true, ..pace.clone() }), ..self.clone() })
@@ -90,7 +92,7 @@ impl ClaimAnnotation {
         Kind::named(&self.notice)
     }
 
-    /// Returns `true` if `other` replaces this claim, because the notice of `other` announces a worse fate of the instance.
+    /// Returns `true` if `other` replaces this claim, because the notice of `other` is more severe.
     pub fn gives_way_to(&self, other: &Self) -> bool {
         self.kind().zip(other.kind()).is_some_and(|(own, others)| own.instance_fate() < others.instance_fate())
     }

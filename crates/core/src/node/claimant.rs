@@ -18,7 +18,7 @@ pub struct Claimant<'a> {
     pub earlier: &'a [Earlier],
     /// The node will reboot, so the claim records the node's boot id.
     pub reboots: bool,
-    /// A node without a claim is not claimed, because the node may have rebooted already.
+    /// The claim is refused if the node has no earlier claim, because the node may have rebooted already.
     pub requires_existing_claim: bool,
     pub taint: Option<Taint>,
     /// The claim also excludes the node from load balancers.
@@ -56,7 +56,7 @@ pub struct Claim {
     /// Event id of the claim that holds the node; empty if the claim was denied.
     pub holder: String,
     pub labels: BTreeMap<String, String>,
-    /// Time at which the node was cordoned before the claim, if known.
+    /// Time of the cordon that the node had before the claim, if known.
     pub cordoned: Option<Timestamp>,
     /// Deadline that this claim wrote to the annotation, if any.
     pub until: Option<Timestamp>,
@@ -72,7 +72,7 @@ impl Claim {
         node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&self.provider_id)
     }
 
-    /// The API server's response, if the claim was denied.
+    /// Returns the API server's response, if the claim was denied.
     pub fn denied(&self) -> Option<&Status> {
         match &self.how {
             ClaimResult::Denied(status) => Some(status),

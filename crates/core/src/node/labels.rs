@@ -20,7 +20,7 @@ pub const NODE_POOL: &str = "karpenter.sh/nodepool";
 
 pub const OWNER_LABELS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];
 
-/// Reason not to act on a node because of the opt-out label or the node selector.
+/// Returns the reason not to claim a node, if the node has the opt-out label or does not match the node selector.
 pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Selector) -> Option<Unclaimed> {
     if labels.contains_key(IGNORE) {
         return Some(Unclaimed::OptedOut(name.to_owned()));
@@ -28,7 +28,7 @@ pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Sele
     (!selector.matches(labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
 }
 
-/// Owner of the node by its labels; `None` if no label names an owner.
+/// Returns the owner of the node by its labels; `None` if no label names an owner.
 pub fn managed_by(labels: &BTreeMap<String, String>) -> Option<ManagedBy> {
     match labels.get(COMPUTE_TYPE).map(String::as_str) {
         Some("fargate") => Some(ManagedBy::Fargate),

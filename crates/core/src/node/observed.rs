@@ -28,7 +28,8 @@ pub struct ObservedNode {
 }
 
 impl ObservedNode {
-    /// State of a node that is neither cordoned nor tainted. The first attempt at a claim assumes this state, to save a read.
+    /// Returns the state of a node that is neither cordoned nor tainted. The first attempt at a claim assumes this
+    /// state, to save a read.
     pub fn untouched() -> Self {
         let none = || Some(BTreeMap::new());
         Self { cordoned: false, labels: none(), annotations: none(), taints: Vec::new(), boot: None }
@@ -46,7 +47,8 @@ impl ObservedNode {
         }
     }
 
-    /// Time of the cordon, which the node controller records in the taint `node.kubernetes.io/unschedulable`.
+    /// Returns the time of the cordon, which the node controller records in the taint
+    /// `node.kubernetes.io/unschedulable`.
     pub fn cordoned_since(&self) -> Option<Timestamp> {
         let taint = self.taints.iter().find(|taint| taint.key == "node.kubernetes.io/unschedulable")?;
         taint.time_added.as_ref().filter(|_| self.cordoned).map(|at| at.0)
@@ -60,7 +62,7 @@ impl ObservedNode {
         ClaimAnnotation::read(self.annotations.as_ref()?.get(ANNOTATION)?)
     }
 
-    /// Claim annotation; `None` if the node is not cordoned or has no claim.
+    /// Returns the claim annotation; `None` if the node is not cordoned or has no claim.
     pub fn claim(&self) -> Option<ClaimAnnotation> {
         self.annotation().filter(|_| self.cordoned)
     }
@@ -107,7 +109,7 @@ pub struct Free {
 
 /// Decides whether `claimant` can claim the node. An existing claim counts only if the node is cordoned:
 ///
-/// * Without a claim, the node is free, unless `claimant` needs the claim of an earlier invocation.
+/// * Without a claim, the node is free. A `claimant` that needs an earlier claim is refused.
 /// * The claim of an earlier invocation of the notice passes to this invocation.
 /// * The claim of another invocation for the same event stays.
 /// * The claim of a less severe notice is replaced, because the undo check of that notice would uncordon the node.
@@ -162,7 +164,7 @@ fn bar(observed: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<U
 }
 
 impl Free {
-    /// Deadline in the new claim annotation.
+    /// Returns the deadline in the new claim annotation.
     pub fn until(&self) -> Option<Timestamp> {
         self.annotation.until
     }

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Node;
 use super::patch::Operations;
 use super::taint;
 
-/// Patch that adds the out-of-service taint. `None`: the node already has the taint.
+/// Returns the patch that adds the out-of-service taint. `None`: the node already has the taint.
 pub fn tainting(node: &Node) -> Option<Patch> {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     let taint = Some(taint::out_of_service()).filter(|taint| taint::fits(taint, taints))?;

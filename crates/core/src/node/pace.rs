@@ -32,7 +32,7 @@ type ClaimOrder<'a> = (Timestamp, &'a str);
 pub enum PaceDecision {
     /// The drain begins.
     Now,
-    /// The drain waits until newer claims are removed, and then counts the claims again.
+    /// The drain waits until other drains have removed their newer claims. Then the claims are counted again.
     Soon(OtherDrains),
     /// The claim is removed, and the drain is postponed.
     Later(OtherDrains),
@@ -49,7 +49,8 @@ impl fmt::Display for OtherDrains {
 }
 
 impl Claims {
-    /// Adds the claim of a node, unless the drain has ended or the maintenance should have begun.
+    /// Adds the node's claim for planned maintenance. Ignores a claim whose drain has ended or whose maintenance should have
+    /// begun.
     pub fn add(&mut self, node: &Node, now: Timestamp) {
         let claim = ObservedNode::of(node).claim();
         if let Some(ClaimAnnotation { pace: Some(pace), until, .. }) = claim
@@ -60,13 +61,14 @@ impl Claims {
         }
     }
 
-    /// Number of other drains, if [`LIMIT`] is reached. `None`: the node may be claimed.
+    /// Returns the number of other drains, if [`LIMIT`] is reached. `None`: the node may be claimed.
     pub fn before_claim(&self, node: &str, group: Option<&str>) -> Option<OtherDrains> {
         let others = self.others(node, group).count();
         (LIMIT <= others).then_some(OtherDrains(others))
     }
 
-    /// Decision about the drain of a claimed node. If the node has no claim for planned maintenance, its drain begins.
+    /// Returns the decision about the drain of a claimed node. If the node has no claim for planned maintenance, its
+    /// drain begins.
     pub fn turn(&self, node: &str) -> PaceDecision {
         let Some((_, own)) = self.0.iter().find(|(name, _)| name == node) else { return PaceDecision::Now };
         let others = || self.others(node, own.group.as_deref());
@@ -85,7 +87,7 @@ impl Claims {
     }
 }
 
-/// Patch that marks the drain for `event` as ended in the claim annotation. `None`: no patch is needed.
+/// Returns the patch that marks the drain for `event` as ended in the claim annotation. `None`: no patch is needed.
 pub fn over(node: &Node, event: &str) -> Option<Patch> {
     let observed = ObservedNode::of(node);
     let claim = observed.claim().filter(|claim| claim.event == event)?.over()?;
@@ -95,7 +97,8 @@ pub fn over(node: &Node, event: &str) -> Option<Patch> {
     Some(patch.done())
 }
 
-/// Patch that adds the taint `spillway/planned`. `None`: the node already has the taint, is cordoned or is opted out.
+/// Returns the patch that adds the taint `spillway/planned`. `None`: the node already has the taint, is cordoned, or has the
+/// opt-out label.
 pub fn tainting(node: &Node, event: &str) -> Option<Patch> {
     let (observed, taint) = (ObservedNode::of(node), taint::planned(event));
     if observed.cordoned || observed.label(IGNORE).is_some() || !taint::fits(&taint, &observed.taints) {

@@ -37,7 +37,7 @@ impl Operations {
         self.0.push(PatchOperation::Add(AddOperation { path, value: value.into() }));
     }
 
-    /// Adds a label or annotation. If `observed` is `None`, adds the `map` of all labels or annotations first.
+    /// Adds a label or annotation to `map`. If `observed` is `None`, creates `map` first.
     pub fn add_entry(&mut self, map: &str, key: &str, value: &str, observed: Option<&BTreeMap<String, String>>) {
         if observed.is_none() {
             self.add(&["metadata", map], json!({}));

@@ -9,7 +9,7 @@ const EFFECT: &str = "NoSchedule";
 /// Maximum length of a taint's value in Kubernetes. A longer event id is cut.
 const LONGEST_VALUE: usize = 63;
 
-/// Taint for a kind of notice. `None`: aws-node-termination-handler (NTH) has no taint for the kind.
+/// Returns the taint for a kind of notice. `None`: aws-node-termination-handler (NTH) has no taint for the kind.
 pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     let key = match names {
         TaintNames::Spillway => format!("spillway/{}", kind.as_str().replace(' ', "-")),
@@ -23,7 +23,7 @@ pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     })
 }
 
-/// Taint for which Kubernetes deletes pods and detaches volumes at once. The value marks the taint as Spillway's.
+/// Returns the taint that makes Kubernetes delete pods and detach volumes at once. The value marks the taint as Spillway's.
 pub fn out_of_service() -> Taint {
     Taint {
         key: "node.kubernetes.io/out-of-service".to_owned(),
@@ -36,7 +36,7 @@ pub fn out_of_service() -> Taint {
 /// Key of the taint that marks a node until its drain for planned maintenance begins.
 pub const PLANNED: &str = "spillway/planned";
 
-/// Taint of a node whose planned drain has not begun. The scheduler prefers other nodes for new pods.
+/// Returns the taint of a node whose planned drain has not begun. The scheduler prefers other nodes for new pods.
 pub fn planned(event: &str) -> Taint {
     Taint {
         key: PLANNED.to_owned(),
@@ -46,7 +46,7 @@ pub fn planned(event: &str) -> Taint {
     }
 }
 
-/// Name of the taint in aws-node-termination-handler (`pkg/node/node.go`).
+/// Returns the name of the taint in aws-node-termination-handler (`pkg/node/node.go`).
 fn of_nth(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Spot => Some("spot-itn"),
@@ -57,14 +57,14 @@ fn of_nth(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// Event id as a valid taint value: letters, digits and `-_.`, with a letter or a digit at each end.
+/// Returns the event id as a valid taint value: letters, digits and `-_.`, with a letter or a digit at each end.
 fn value(event: &str) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let text: String = event.chars().map(legal).take(LONGEST_VALUE).collect();
     text.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
 }
 
-/// Text of a taint as kubectl writes it: `key=value:effect`.
+/// Returns the text of a taint as kubectl writes it: `key=value:effect`.
 pub fn text(taint: &Taint) -> String {
     match &taint.value {
         Some(value) => format!("{}={value}:{}", taint.key, taint.effect),

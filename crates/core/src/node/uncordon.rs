@@ -36,7 +36,7 @@ pub enum UncordonCause {
 pub enum UncordonResult {
     /// Spillway has removed its marks and the cordon.
     GivenBack { node: String },
-    /// Spillway has removed its marks. The cordon is not Spillway's, or was removed before.
+    /// Spillway has removed its marks. The node stays cordoned by somebody else, or was already uncordoned.
     CordonKept { node: String, why: CordonOwner },
     /// The node cannot take pods yet, and is unchanged.
     NotReadyYet { node: String, why: NotYet },
@@ -54,9 +54,9 @@ pub enum UncordonResult {
 pub enum CordonOwner {
     /// The node was cordoned before Spillway's claim.
     CordonedBefore,
-    /// The node was uncordoned and cordoned again since Spillway's claim.
+    /// The node has been uncordoned and cordoned again since Spillway's claim.
     CordonedSince,
-    /// The node was uncordoned since Spillway's claim.
+    /// The node has been uncordoned since Spillway's claim.
     Uncordoned,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for NotYet {
 }
 
 impl UncordonCause {
-    /// Cause for which a notice uncordons its node. `None`: the notice uncordons no node.
+    /// Returns the reason why the notice uncordons its node. `None`: the notice uncordons no node.
     pub fn of_notice(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
@@ -130,7 +130,7 @@ impl UncordonCause {
         }
     }
 
-    /// Cause for which the undo check of a notice uncordons the node. `None`: no check uncordons the node.
+    /// Returns the reason why the undo check for the notice uncordons the node. `None`: no undo check uncordons the node.
     pub fn of_check(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::Rebalance, _) => Some(Self::Rebalance),
@@ -161,7 +161,7 @@ impl UncordonCause {
     }
 }
 
-/// Returns the patch that uncordons the node, if any, and the result of the uncordon.
+/// Decides whether to uncordon the node. Returns the patch, if one is needed, and the result to report after the patch.
 pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResult) {
     let (name, observed) = (node.name_any(), ObservedNode::of(node));
     let annotation = observed.annotation();
@@ -201,7 +201,7 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     (Some(patch.done()), undone)
 }
 
-/// Positions of the node's taints that Spillway added.
+/// Returns the positions of the taints that Spillway added to the node.
 fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &UncordonCause) -> Vec<usize> {
     // An instance that was down may have left the out-of-service taint, even if the node has no claim.
     let was_down = ours.is_some() || matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool);
@@ -213,7 +213,7 @@ fn our_taints(observed: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &Un
     observed.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect()
 }
 
-/// Result for a node that has no claim, or a claim for another notice.
+/// Returns the result for a node that has no claim, or a claim for another notice.
 fn held(node: String, annotation: Option<ClaimAnnotation>) -> UncordonResult {
     match annotation {
         Some(ClaimAnnotation { notice, event, .. }) => UncordonResult::Held { node, notice, event },
@@ -239,7 +239,7 @@ fn not_yet(
     }
 }
 
-/// Owner of the cordon; `None` if Spillway is the owner.
+/// Returns the owner of the cordon; `None` if Spillway is the owner.
 fn cordon_owner(node: &Node, observed: &ObservedNode, annotation: &ClaimAnnotation) -> Option<CordonOwner> {
     let entries = node.metadata.managed_fields.iter().flatten();
     let mut owners = entries.filter(|entry| {

@@ -19,7 +19,7 @@ pub enum DrainOutcome {
     Joined { node: String, notice: String, event: String },
     /// Another invocation drains the node for the same event.
     DrainedByAnother { node: String },
-    /// The lifecycle action was over before the drain. `lost`: number of pods left on the node; `None`: pods were not listed.
+    /// The lifecycle action ended before the drain did. `lost`: number of pods left on the node; `None`: pods were not listed.
     HookOver { node: String, lost: Option<usize> },
     /// The node was uncordoned during the drain.
     GivenBack { node: String },

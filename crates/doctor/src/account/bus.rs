@@ -12,7 +12,7 @@ use crate::retry_end;
 
 const LIST: &str = "events:ListRules";
 const TARGETS: &str = "events:ListTargetsByRule";
-/// Maximum number of pages to read. A page has 100 rules, and a bus by default at most 300.
+/// Maximum number of pages to read. A page has 100 rules. A bus has at most 300 rules by default.
 const MOST_PAGES: usize = 20;
 /// Maximum number of concurrent `ListTargetsByRule` calls, because the whole account shares one rate limit.
 const AT_ONCE: usize = 4;

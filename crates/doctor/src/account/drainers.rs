@@ -1,6 +1,6 @@
-//! Finds other drainers of the same nodes among the targets of EventBridge rules and lifecycle hooks. Pure.
+//! Finds other programs that drain the same nodes: targets of EventBridge rules or of lifecycle hooks. Pure.
 //!
-//! The instance ends when one drainer completes the lifecycle hook, even if another drainer still evicts pods.
+//! The instance ends when one program completes the lifecycle hook, even if another program still evicts pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::Drainers;
 
-/// AWS services whose rule targets may be drainers, unlike topics, logs and streams.
+/// AWS services of EventBridge targets that may start a drain, unlike topics, logs and streams.
 const ACTING: [&str; 6] = ["sqs", "lambda", "states", "ecs", "batch", "ssm"];
 /// Id of the rule target for Karpenter's interruption queue, from Karpenter's template and Terraform modules.
 const KARPENTERS_TARGET: &str = "KarpenterInterruptionQueueTarget";
@@ -54,7 +54,7 @@ pub(super) fn run_check(rules: &[Rule], groups: &[Group], karpenter: Karpenter, 
     Check::made(ID, what, findings)
 }
 
-/// Returns targets other than `function` that may be drainers and receive notices that the settings enable.
+/// Returns targets that may drain nodes for notices that the settings enable. Excludes `function`.
 fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Received> {
     let mut others: BTreeMap<&str, Received> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state == State::Enabled) {
@@ -136,7 +136,7 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding>
         .then(|| Finding::new(FindingId::KarpenterQueue, Severity::Warn, target, what, to_do))
 }
 
-/// Warns about Spillway's lifecycle hooks with a notification target, whose reader may complete the hook during a drain.
+/// Warns about Spillway's lifecycle hooks that notify a queue or topic: a reader may complete the hook during a drain.
 fn notifying_hooks<'a>(
     group: &'a Group,
     settings: &'a Settings,

@@ -138,7 +138,7 @@ fn left(group: &Group, hook: &GroupHook) -> Finding {
     Finding::new(FindingId::HookLeftToOthers, severity, name(group, hook), what, to_do)
 }
 
-/// Reports names in the parameter `Hooks` for which no Auto Scaling group has a hook, except the default name.
+/// Reports names in the parameter `Hooks` that no lifecycle hook has. Never reports the default name.
 pub(super) fn unused(groups: &[Group], settings: &Settings) -> Check {
     let is_used = |name: &String| {
         let mut hooks = groups.iter().flat_map(|group| &group.hooks);
@@ -198,7 +198,7 @@ fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region
     Some(finding.with_command(put(group, &hook.name, least_timeout(settings), hook.default_result, region)))
 }
 
-/// Reports a wrong default result. Groups that retain abandoned instances need ABANDON, all other groups CONTINUE.
+/// Reports a wrong default result. ABANDON is right for groups that retain abandoned instances, CONTINUE for other groups.
 fn unanswered(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Option<Finding> {
     if group.keeps_abandoned {
         return (hook.default_result == LifecycleResult::Continue).then(|| continued(group, hook, region));

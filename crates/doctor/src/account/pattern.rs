@@ -1,6 +1,6 @@
 //! Matches the event pattern of an EventBridge rule with notices. Pure.
 //!
-//! An unknown matcher counts as a match: a needless finding is better than an undetected second drainer.
+//! An unknown comparison operator counts as a match: a needless finding is better than an undetected drainer.
 
 use serde_json::{Value, json};
 

@@ -43,7 +43,7 @@ struct AwsRight<'a> {
     probe: Probe<'a>,
 }
 
-/// Calls an AWS action without effect. Returns `Ok` if the response proves the right.
+/// Calls an AWS action in a way that changes nothing. Returns `Ok` if the response proves that the role may call the action.
 type Probe<'a> = Box<dyn Fn() -> LocalBoxFuture<'a, Result<(), CallError>> + 'a>;
 
 /// Creates a check for one right. The role has the right if `call` succeeds or fails with `code_if_allowed`.
@@ -167,7 +167,7 @@ fn of_actions<'a>(context: &'a Context, group: &'a str) -> [AwsRight<'a>; 2] {
     ]
 }
 
-/// Rights on schedules. `CreateSchedule` is not tried, because a call would create a schedule.
+/// Returns the rights on schedules. `CreateSchedule` is not tried, because a call would create a schedule.
 fn of_schedules<'a>(
     client: &'a aws_sdk_scheduler::Client,
     Schedules { group, role_arn, .. }: &'a Schedules,
@@ -195,7 +195,7 @@ fn of_schedules<'a>(
     ]
 }
 
-/// Rights that some settings require. Calls that need an existing target group or instance are not tried.
+/// Returns the rights that some settings require. Calls that need an existing target group or instance are not tried.
 fn of_settings(context: &Context) -> Vec<AwsRight<'_>> {
     let Context { ec2, autoscaling, load_balancing, settings, .. } = context;
     let mut rights = Vec::new();

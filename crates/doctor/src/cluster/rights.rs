@@ -67,7 +67,7 @@ const OF_EVERY_DRAIN: [Right; 11] = [
 ];
 const RARE_RETRIES: &str = "evictions that a budget blocks are retried rarely";
 
-/// Rights to wait until volumes are detached.
+/// Rights that a drain needs to wait until volumes are detached.
 const OF_VOLUMES: [Right; 2] = [
     right("storage.k8s.io", "volumeattachments", "get", Suffers(NOT_WAITED_FOR)),
     right("", "persistentvolumes", "get", Suffers(NOT_WAITED_FOR)),

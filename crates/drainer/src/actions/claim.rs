@@ -19,8 +19,8 @@ use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::Fate;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Retry period of a failing claim if AWS takes the instance anyway. Afterwards, the pods are evicted without a cordon, because
-/// the pods of an admission webhook may have to leave this node first.
+/// Retry period of a failing claim if AWS stops or terminates the instance in any case. Afterwards, pods are evicted without a
+/// cordon. A failing admission webhook may recover when its pods leave this node.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum time to list the remaining pods after the lifecycle action is over.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
@@ -31,14 +31,14 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_sec
 pub(super) enum Purpose {
     /// The node is cordoned but not drained.
     Cordon,
-    /// The node is drained, even without a cordon if AWS takes the instance anyway.
+    /// The node is drained. If AWS stops or terminates the instance in any case, the drain does not need a cordon.
     Drain,
 }
 
 pub(crate) enum Claiming {
     /// The node is claimed, or the drain may begin without a cordon.
     Claimed(ClaimedNode),
-    /// The node is not claimed, and the action returns this result.
+    /// The node is not claimed. The caller returns this result.
     Ended(Next),
 }
 
@@ -87,15 +87,15 @@ pub(super) async fn claim(
         }
         Err(why) => {
             if matches!(why, Unclaimed::MaintenanceBegan(_)) {
-                postpone::remove_taint(context, target).await;
+                Box::pin(postpone::remove_taint(context, target, record)).await?;
             }
             Ok(Claiming::Ended(unclaimed(why, context, target, record).await?))
         }
     }
 }
 
-/// Ends a notice whose lifecycle action is over before this invocation has listed the pods. Records the pods that are still on
-/// the node as lost.
+/// Ends the notice if its lifecycle action is over before this invocation has listed the pods. Records the pods that are still
+/// on the node as lost.
 pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Outcome {
     let history = target.attempt.history;
     let claimed_before = || history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());

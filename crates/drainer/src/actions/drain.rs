@@ -42,7 +42,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let claim_began = Instant::now();
     // Boxed: in a debug build the future is too large for a thread's stack.
     let own_window = attempt.window_of_hook().boxed_local().shared();
-    // Reads the hook's timeouts during the claim, because the claim must not wait for Auto Scaling.
+    // `own_window` reads the hook's timeouts during the claim, because the claim must not wait for Auto Scaling.
     let node = match beside(claim(context, target, Purpose::Drain, record), own_window.clone()).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
@@ -53,7 +53,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     log_claim(&node.claim, attempt.notice);
     attempt.join(&node.claim, target.instance);
     let hook_window = own_window.map(|window| attempt.limited_to_joined_claim(window)).boxed_local().shared();
-    // A failure must not delay the drain, so it is returned afterwards.
+    // A failure to schedule the check must not delay the drain. It is returned after the drain.
     let arranged = undo_check::schedule_first_check(context, attempt, &node.claim).await;
     let action = DrainAction { context, target, node: &node, claim_began, hook_window, stop: stop(attempt, &node) };
     let Some(listed) = action.list().await? else {
@@ -72,7 +72,7 @@ struct DrainAction<'a> {
     target: &'a Target<'a>,
     node: &'a ClaimedNode,
     claim_began: Instant,
-    /// Window that is limited by the hook's timeouts. Resolves when Auto Scaling has described the hook.
+    /// Window that respects the hook's timeouts. The future ends when Auto Scaling has described the hook.
     hook_window: Shared<LocalBoxFuture<'a, Window>>,
     stop: Shared<LocalBoxFuture<'a, StopReason>>,
 }
@@ -113,8 +113,8 @@ impl DrainAction<'_> {
         begun
     }
 
-    /// Returns the task that publishes the begin and any blockage of the drain. A drain that joins another drain publishes
-    /// neither.
+    /// Returns the task that publishes that the drain has begun and which pods are blocked. If another notice holds the claim,
+    /// the task publishes nothing.
     fn side_task<'s>(&'s self, begun: &'s Publication, listed: &'s Listed<Pod>) -> SideTask<'s> {
         let (context, ClaimedNode { claim, client }) = (self.context, self.node);
         let Attempt { history, invocation, .. } = self.target.attempt;
@@ -146,8 +146,8 @@ impl DrainAction<'_> {
         report
     }
 
-    /// Waits for volumes and load balancers, then completes the lifecycle action. Fails before the completion if a later
-    /// invocation has time to continue.
+    /// Waits for volumes and load balancers, then completes the lifecycle action. Fails and leaves the action open if a later
+    /// invocation can continue the wait, or if the invocation ends before the drain's deadline.
     async fn wait_and_complete(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
         let (attempt, node) = (self.target.attempt, &self.node.claim.node);
         let end = report.window.end;
@@ -213,7 +213,7 @@ fn kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -
     }
 }
 
-/// Up to [`PODS_IN_A_REASON`] remaining pods, each with its cause, then the number of further pods.
+/// Returns up to [`PODS_IN_A_REASON`] remaining pods, each with its cause, then the number of further pods.
 fn pods_left(record: &Record) -> Vec<String> {
     let left = record.pods.iter().filter(|pod| matches!(pod.fate, Fate::Lost | Fate::Remaining));
     let mut left: Vec<_> = left.map(|pod| format!("{}: {}", pod.pod, pod.why())).collect();

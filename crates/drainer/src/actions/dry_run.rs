@@ -18,7 +18,7 @@ use crate::receipt::record::Record;
 
 const COMPLETED_AT_ONCE: &str = "completed the launch hook at once";
 
-/// Describes the outcome that the decision would have without the dry run.
+/// Describes what the decision would do without the dry run.
 pub(crate) async fn dry_run(
     context: &Context,
     decision: Decision,
@@ -80,7 +80,7 @@ fn without_node(decision: &Decision, target: &Target<'_>) -> Outcome {
     }
 }
 
-/// Finds the target's node, with a client for the cluster. Returns `None` if the instance has no node. Retries until the window
+/// Returns the target's node and a client for the cluster, or `None` if the instance has no node. Retries until the window
 /// ends.
 async fn find_node(context: &Context, target: &Target<'_>, window: Window) -> Result<Option<(Client, Node)>, Failure> {
     let doing = format!("find the node of instance {}", target.instance.id);

@@ -23,7 +23,7 @@ const REACHED_WITHIN: Duration = Duration::from_secs(15);
 pub(super) struct UncordonDeadlines {
     /// Deadline for the API server's first answer.
     pub(super) connect_by: Instant,
-    /// Deadline for the node to become Ready. `None`: does not wait for the node.
+    /// Deadline for the node to become Ready. If `None`, there is no wait for the node.
     pub(super) ready_by: Option<Instant>,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum NotGivenBack {
 }
 
 impl NotGivenBack {
-    /// Classifies the failure. `has_read`: the API server has already answered a read of the node.
+    /// Classifies the failure. `has_read` is `true` if the API server has already answered a read of the node.
     fn of(failure: Failure, cluster: &ClusterName, has_read: bool) -> Self {
         let code = match &failure {
             Failure::UnknownCluster { .. } => {

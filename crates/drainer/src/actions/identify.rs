@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::node;
 
-/// Wait for EC2's answer before the clusters are searched for the node. EC2 usually answers within 0.1 s.
+/// Time after which the clusters are searched for the node if EC2 has not answered. EC2 usually answers within 0.1 s.
 const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Maximum wait for EC2's answer about an instance that has started. Afterwards, a later invocation asks EC2 again.

@@ -22,7 +22,7 @@ use crate::node::{NodeWatch, by_likely_names, find, is_of};
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Poll interval until the node joins the cluster, usually after about a minute.
+/// Poll interval until the node joins the cluster. A node usually needs about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Time until the first search of all nodes, for a node with an unusual name. The time doubles for each further search.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
@@ -30,9 +30,9 @@ const FIRST_SEARCH: Duration = Duration::from_secs(60);
 /// Scope of a search for the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Search {
-    /// Nodes with the names that EKS usually gives.
+    /// Searches the nodes with the names that EKS usually gives.
     LikelyNames,
-    /// Nodes with the usual names, then all nodes of the cluster.
+    /// Searches the nodes with the usual names, then all nodes of the cluster.
     AllNodes,
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn await_ready(
 }
 
 /// Completes the hook of an instance that enters the warm pool, without waiting for a node.
-pub(crate) async fn into_warm_pool(target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+pub(crate) async fn complete_for_warm_pool(target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     lifecycle::complete(target.attempt, LifecycleResult::Continue, record).await?;
     Ok(Outcome::NotANode { reason: Reason::IntoWarmPool(target.instance.id.clone()) })
 }

@@ -80,16 +80,16 @@ pub(crate) async fn not_a_node(
     Ok(Outcome::NotANode { reason })
 }
 
-/// Stage in which a notice failed.
+/// Progress of a notice at the time of its failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandlingStage {
     /// The notice failed before the decision, for example because EC2 did not answer.
     Undecided,
-    /// The notice failed after the decision, while the action ran.
+    /// The notice failed while the decision was carried out.
     Decided,
 }
 
-/// Result with which a failed notice completes its lifecycle action. `None`: the action is not completed.
+/// Returns the result for the lifecycle action of a notice that failed. `None` if the action must not be completed.
 pub(crate) fn result_after_failure(
     attempt: &Attempt<'_>,
     failure: &Failure,
@@ -113,7 +113,8 @@ pub(crate) fn result_after_failure(
     }
 }
 
-/// Result for a lifecycle action while pods are left: `ABANDON` if the group then keeps the instance, else `CONTINUE`.
+/// Returns the result for a lifecycle action while pods are left: `ABANDON` if the group then keeps the instance, else
+/// `CONTINUE`.
 pub(crate) fn with_pods_left(attempt: &Attempt<'_>) -> LifecycleResult {
     if attempt.is_kept() { LifecycleResult::Abandon } else { LifecycleResult::Continue }
 }

@@ -1,4 +1,4 @@
-//! Finds maintenance in EC2 for which no drain is scheduled, and invokes the function once for each event.
+//! Finds EC2's scheduled events for which no drain is scheduled, and invokes the function once for each event.
 //!
 //! AWS sends a notice of maintenance only once. No drain is scheduled if the notice came before the stack was deployed.
 
@@ -18,7 +18,7 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Invokes the function for each of EC2's scheduled events that has no schedule.
+/// Invokes the function for each of EC2's scheduled events for which no drain is scheduled.
 pub(crate) async fn look_up(
     context: &Context,
     invocation: &Invocation,

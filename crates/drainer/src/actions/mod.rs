@@ -1,7 +1,7 @@
 //! Actions that carry out the decision about a notice, such as drain, cordon and uncordon.
 //!
-//! An action fills the receipt's record and returns the outcome. An action never decides: if the node's labels name another
-//! manager than the instance's tags, the action returns [`Next::DecideAgain`].
+//! An action fills the receipt's record and returns the outcome. An action never decides: if node labels and instance tags name
+//! different managers of the node, the action returns [`Next::DecideAgain`].
 
 pub(crate) mod after_drain;
 mod claim;
@@ -31,7 +31,7 @@ use spillway_core::outcome::Outcome;
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     Done(Outcome),
-    /// The node's labels name this manager, and the instance's tags name another: the caller decides again.
+    /// The node's labels name this manager, such as Karpenter, but the instance's tags name another. The caller decides again.
     DecideAgain(ManagedBy),
 }
 

@@ -23,9 +23,9 @@ use crate::receipt::record::Record;
 
 /// Result of an attempt to taint the node.
 enum Declared {
-    /// The node has the taint.
+    /// The node has the taint `node.kubernetes.io/out-of-service`.
     OutOfService(String),
-    /// The instance runs again, or has run since the first read of the node.
+    /// The instance is no longer down in EC2, or the node has rebooted since the first read.
     UpAgain(String),
     /// The node does not exist, or must not be changed.
     Unclaimed(Unclaimed),

@@ -23,9 +23,10 @@ use crate::kube::{ApiError, until};
 use crate::node::{ClaimedNode, find, pace};
 use crate::receipt::record::Record;
 
-/// Retry period of a request to the API server. If the other drains cannot be counted, the drain begins.
+/// Maximum time of a request to the API server with its retries. If the other drains cannot be counted in this time, the drain
+/// begins.
 const RETRIED_FOR: Duration = Duration::from_secs(10);
-/// Maximum number of counts of other drains after the claim, at intervals of up to [`PAUSE`].
+/// Maximum number of times that other drains are counted after the claim, with pauses of up to [`PAUSE`].
 const COUNTS: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum random delay of a postponed drain, so that postponed drains do not retry at the same time.
@@ -72,7 +73,7 @@ pub(super) async fn after_claim(
     postpone_if_surplus(context, target, counted.await.map_err(|error| chain(&error)), record).await
 }
 
-/// Postpones the drain if `turn` has a later time. Returns `None` if the drain may begin, also if counting failed.
+/// Postpones the drain to the time in `turn`. If `turn` has no time or is an error, returns `None`: the drain may begin.
 async fn postpone_if_surplus(
     context: &Context,
     target: &Target<'_>,

@@ -9,7 +9,8 @@ use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{self, History};
 use spillway_notice::payload;
 
-use super::give_back::{UncordonDeadlines, connect_deadline, give_back};
+use super::give_back::{NotGivenBack, UncordonDeadlines, connect_deadline, give_back};
+use super::undo_check;
 use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
 use crate::later::{Later, ScheduleName};
@@ -58,7 +59,9 @@ pub(crate) async fn postpone(
     let cause = UncordonCause::of_notice(notice).filter(|_| !matches!(why, Postponement::Waits(_)));
     let uncordoned = match cause {
         Some(cause) => {
-            let until = UncordonDeadlines { connect_by: connect_deadline(invocation.drains_until()), ready_by: None };
+            // Not sooner, because a continuation would begin at once.
+            let connect_by = invocation.drains_until().min(invocation.clock.instant(begins));
+            let until = UncordonDeadlines { connect_by, ready_by: None };
             give_back(context, target.cluster, target.instance, &cause, until).await
         }
         None => Ok(UncordonResult::NoNode),
@@ -82,7 +85,7 @@ pub(crate) async fn postpone(
     Ok(Outcome::Postponed { instance, starts, begins, gives_way_to, uncordoned })
 }
 
-/// Taints the node until its drain. Failures are only logged.
+/// Taints the node, so that the scheduler prefers other nodes until the drain. Failures are only logged.
 async fn taint(context: &Context, target: &Target<'_>) {
     let doing = format!("taint the node of instance {}", target.instance.id);
     let end = connect_deadline(target.attempt.invocation.drains_until());
@@ -98,16 +101,21 @@ async fn taint(context: &Context, target: &Target<'_>) {
     }
 }
 
-/// Removes the taint of a node whose maintenance began before its drain. Failures are only logged, because the doctor reports
-/// leftover taints.
-pub(super) async fn remove_taint(context: &Context, target: &Target<'_>) {
+/// Removes the taint of a node whose maintenance began before its drain. If the API server fails, an undo check removes the taint
+/// later. Other failures are only logged, because the doctor reports leftover taints.
+pub(super) async fn remove_taint(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<(), Failure> {
     let Attempt { notice, invocation, .. } = target.attempt;
-    let Some(cause) = UncordonCause::of_notice(notice) else { return };
+    let Some(cause) = UncordonCause::of_notice(notice) else { return Ok(()) };
     let until = UncordonDeadlines { connect_by: connect_deadline(invocation.drains_until()), ready_by: None };
-    if let Err(why) = give_back(context, target.cluster, target.instance, &cause, until).await {
-        tracing::warn!(
+    match give_back(context, target.cluster, target.instance, &cause, until).await {
+        Ok(_) => {}
+        Err(NotGivenBack::NotReached(failure)) => {
+            undo_check::retry_later(context, target, failure, record).await?;
+        }
+        Err(why) => tracing::warn!(
             error = Failure::from(why).text(),
             "cannot remove the taint of planned maintenance from a node whose maintenance has begun"
-        );
+        ),
     }
+    Ok(())
 }

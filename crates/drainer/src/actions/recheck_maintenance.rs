@@ -30,8 +30,8 @@ pub(crate) async fn called_off(context: &Context, attempt: &Attempt<'_>) -> Opti
     same.all(ScheduledEvent::is_over).then(|| Reason::NoLongerNamed(id.clone()))
 }
 
-/// Returns a reason to ignore the notice if EC2 reports the maintenance as over or moved. If moved, invokes the function for the
-/// new start.
+/// Returns a reason to ignore the notice if EC2 reports the maintenance as over or moved. If the maintenance has moved, a new
+/// invocation handles the new start.
 pub(crate) async fn over_or_moved(
     context: &Context,
     attempt: &Attempt<'_>,

@@ -20,7 +20,7 @@ const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
 /// Minimum pause between two calls that ask EC2 to confirm the notice.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Requests a replacement if the notice's kind is `at`. Returns `None` for other kinds, or if replacements are not enabled.
+/// Requests a replacement if the notice has the kind `at`. Returns `None` if the kind differs or replacements are disabled.
 pub(super) async fn replace(context: &Context, target: &Target<'_>, claim: &Claim, at: Kind) -> Option<Replacement> {
     let Target { attempt, instance, managed_by, .. } = target;
     let Attempt { notice, invocation, settings, .. } = attempt;

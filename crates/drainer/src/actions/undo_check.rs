@@ -23,7 +23,7 @@ use crate::later::{Later, ScheduleName};
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum time to schedule an undo check before a drain.
+/// Maximum time that a drain waits for the schedule of the undo check to be created.
 const SCHEDULED_WITHIN: Duration = Duration::from_secs(10);
 /// Maximum random delay of an undo check that is scheduled because EC2 did not answer.
 const SPREAD: Duration = Duration::from_mins(10);
@@ -54,7 +54,7 @@ pub(super) async fn schedule_first_check(
     })
 }
 
-/// Undo check that is due, with the instance and its cluster.
+/// Undo check that runs now, with the instance and its cluster.
 #[derive(Debug)]
 pub(crate) struct DueCheck<'a> {
     pub(crate) notice: &'a Notice,
@@ -138,7 +138,7 @@ pub(super) async fn check_once_more(
     Ok(UncordonOutcome::CheckedTooEarly { node, why, at })
 }
 
-/// Schedules an undo check if EC2 did not describe an instance that has started. For any other notice, returns the failure.
+/// Schedules an undo check if the notice has [`Kind::Running`] and a call to AWS failed. Otherwise returns `failure`.
 pub(crate) async fn describe_later(
     context: &Context,
     notice: &Notice,

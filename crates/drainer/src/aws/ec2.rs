@@ -27,7 +27,7 @@ const MOST_VALUES: usize = 200;
 /// Maximum time for repeated calls while EC2's description of an instance is older than the notice.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
-/// Timeout of the first attempt of a call, doubled for each further attempt.
+/// Timeout of the first attempt of a call, doubled after each attempt that exceeds its timeout.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum timeout of an attempt. The SDK panics if the timeout is too large.
@@ -39,9 +39,9 @@ const ALL_STATES: [&str; 6] = ["pending", "running", "shutting-down", "terminate
 /// Form of a `DescribeInstances` call. EC2 throttles each form separately ("Request throttling for the Amazon EC2 API").
 #[derive(Debug, Clone, Copy)]
 enum RequestForm {
-    /// Instance id with a filter. Token bucket of 100 calls, refilled with 20 per second.
+    /// The call filters by the instance id. EC2 allows 100 calls at once, then 20 per second.
     Filtered,
-    /// Instance id without a filter. Token bucket of 50 calls, refilled with 10 per second.
+    /// The call has the instance id without a filter. EC2 allows 50 calls at once, then 10 per second.
     IdAlone,
 }
 
@@ -73,11 +73,14 @@ pub(crate) async fn describe(
         answer
     };
     let call_until_answered = async || {
-        let mut timeout = FIRST_TIMEOUT;
-        let attempt = || {
-            let called = call(timeout);
-            timeout = (timeout * 2).min(LONGEST_TIMEOUT);
-            called
+        let timeout = Cell::new(FIRST_TIMEOUT);
+        let attempt = async || {
+            let began = Instant::now();
+            let answer = call(timeout.get()).await;
+            if timeout.get() <= began.elapsed() {
+                timeout.set((timeout.get() * 2).min(LONGEST_TIMEOUT));
+            }
+            answer
         };
         aws::until(DESCRIBE, end, attempt).await
     };
@@ -220,6 +223,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use aws_sdk_ec2::config::retry::RetryConfig;
+
     use super::*;
     use crate::doubles::aws::{AwsDouble, instances};
     use crate::test_support::aws::{described, ec2_error};
@@ -227,7 +232,8 @@ mod tests {
     use crate::test_support::instance_id;
     use crate::test_support::script::{Expected, call};
 
-    /// Describes an instance at an EC2 with these delays in seconds: whether it succeeds, and after how many seconds.
+    /// Describes an instance at an EC2 with these delays in seconds, 0 for a broken connection: whether it succeeds, and after how
+    /// many seconds.
     async fn answered<const N: usize>(takes: [u64; N]) -> (bool, u64) {
         let calls = Arc::new(AtomicUsize::new(0));
         let aws = AwsDouble::new(move |_| {
@@ -235,11 +241,12 @@ mod tests {
             async move {
                 sleep(Duration::from_secs(takes[number])).await;
                 let running = "<instanceState><name>running</name></instanceState>";
-                Some((200, instances(&format!("<item><instanceId>{}</instanceId>{running}</item>", instance_id()))))
+                let answer = instances(&format!("<item><instanceId>{}</instanceId>{running}</item>", instance_id()));
+                (takes[number] > 0).then_some((200, answer))
             }
         });
         let config = config::Builder::new().behavior_version_latest().allow_no_auth();
-        let config = config.timeout_config(spillway_startup::aws::timeouts());
+        let config = config.timeout_config(spillway_startup::aws::timeouts()).retry_config(RetryConfig::disabled());
         let region = config::Region::new("us-east-1");
         let ec2 = aws_sdk_ec2::Client::from_conf(config.region(region).http_client(aws).build());
         let began = Instant::now();
@@ -249,12 +256,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn timeout_is_5_s_and_doubles_at_each_attempt() {
+    async fn timeout_is_5_s_and_doubles_after_each_timeout() {
         assert_eq!(answered([1]).await, (true, 1));
         let (is_known, seconds) = answered([9_999, 1]).await;
         assert!(is_known && (6..=7).contains(&seconds), "{seconds}");
         let (is_known, seconds) = answered([12, 12, 12]).await;
         assert!(is_known && (27..=29).contains(&seconds), "5, 10 and 12 s, and pauses: {seconds}");
+        let (is_known, seconds) = answered([0, 0, 0, 9_999, 1]).await;
+        assert!(is_known && (6..=7).contains(&seconds), "5 and 1 s, and pauses: {seconds}");
     }
 
     /// Describes an instance: whether EC2 has it, and after how many seconds the answer stands.

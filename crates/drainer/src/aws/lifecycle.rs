@@ -42,7 +42,7 @@ struct ActionProgress {
     heartbeats: Vec<Instant>,
     /// `true` after [`LifecycleAction::confirm_ours`], until [`LifecycleAction::hold`] sends heartbeats.
     is_confirmed: bool,
-    /// `true` if the group keeps an instance whose action is abandoned, as far as known.
+    /// `true` if the group is known to keep instances whose lifecycle action is abandoned.
     is_kept: bool,
     /// `true` after the start of [`LifecycleAction::complete`] or the end of [`LifecycleAction::wait_until_over`].
     is_settled: bool,
@@ -60,13 +60,13 @@ pub(crate) enum Completion {
 pub(crate) enum ActionState {
     #[default]
     Unknown,
-    /// The action waits, with its timeout restarted by the heartbeat.
+    /// The action waits. The heartbeat has restarted the action's timeout.
     Waiting,
     Over,
 }
 
 impl<'a> LifecycleAction<'a> {
-    /// Creates the action of a hook. `is_kept` is `true` if an earlier invocation found that the group keeps the instance.
+    /// Creates the action of a hook. `is_kept` is the result of [`Self::look_up_retention`] in an earlier invocation.
     pub(crate) fn new(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId, is_kept: bool) -> Self {
         Self {
             client,
@@ -108,7 +108,7 @@ impl<'a> LifecycleAction<'a> {
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
 
-    /// Reads whether the group keeps instances of abandoned actions, with retries until `end`. On failure, the last value stays.
+    /// Reads whether the group keeps an instance whose action is abandoned. Retries until `end`. A failure keeps the last value.
     pub(crate) async fn look_up_retention(&self, end: Instant) {
         if let Some(is_kept) = retention::look_up(self.client, &self.hook.group, end).await {
             self.update(|progress| progress.is_kept = is_kept);

@@ -19,7 +19,7 @@ const TERMINATE: &str = "autoscaling:TerminateInstanceInAutoScalingGroup";
 const TERMINATING: &str = "autoscaling:EC2_INSTANCE_TERMINATING";
 /// Text in the cause of an activity that [`TERMINATE`] started (Auto Scaling user guide, "Verify a scaling activity").
 const BY_REQUEST: &str = "was taken out of service in response to a user request";
-/// Text in the cause if [`TERMINATE`] also decremented the desired capacity.
+/// Text in the cause of an activity if [`TERMINATE`] also decremented the desired capacity.
 const DECREMENTED: &str = "shrinking the capacity";
 /// Period in which the replacements of a group are counted.
 const PERIOD: SignedDuration = SignedDuration::from_hours(1);
@@ -46,7 +46,7 @@ async fn describe(client: &Client, group: &str, instance: &InstanceId) -> Result
     Ok(answer.auto_scaling_groups().first().map(|group| state_of(group, Some(instance))))
 }
 
-/// Converts Auto Scaling's description of a group. The description has no hooks and activities.
+/// Converts Auto Scaling's description of a group. Leaves `hooks` and `replaced` empty, because other calls return them.
 pub fn state_of(group: &AutoScalingGroup, instance: Option<&InstanceId>) -> GroupState {
     let is_own = |one: &&Instance| instance.is_some_and(|id| one.instance_id() == Some(id.as_str()));
     let state = group.instances().iter().find(is_own).and_then(|one| one.lifecycle_state());
@@ -70,7 +70,7 @@ async fn terminate_hooks(client: &Client, group: &str) -> Result<Vec<String>, Ca
     Ok(terminating.filter_map(|hook| hook.lifecycle_hook_name).collect())
 }
 
-/// Counts the group's instances that were replaced by a call of [`TERMINATE`] since a time.
+/// Counts the group's instances that calls of [`TERMINATE`] have replaced since the given time.
 async fn replaced_since(client: &Client, group: &str, since: Timestamp) -> Result<usize, CallError> {
     let mut activities =
         client.describe_scaling_activities().auto_scaling_group_name(group).into_paginator().items().send();
@@ -127,7 +127,7 @@ pub(crate) async fn request(client: &Client, instance: &InstanceId) -> Result<()
     call.config_override(once).send().await.map(|_| ()).map_err(|error| CallError::new(TERMINATE, error))
 }
 
-/// Returns `true` if another scaling activity of the group blocks the request for now.
+/// Returns `true` if [`request`] failed because another scaling activity of the group is in progress.
 pub(crate) fn is_contended(error: &CallError) -> bool {
     error.has_code("ResourceContention") || error.has_code("ScalingActivityInProgress")
 }

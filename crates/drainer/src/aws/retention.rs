@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::aws::CallError;
 
 const DESCRIBE: &str = "autoscaling:DescribeAutoScalingGroups";
-/// First and longest pause before jitter. Long pauses, because all drains of an instance refresh read the policy.
+/// First and longest pause between retries. The pauses are long, because all drains of an instance refresh read the policy.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// Returns `true` if the group's policy has `TerminateHookAbandon` set to `retain`.

@@ -80,7 +80,7 @@ async fn tagged(client: &Client, groups: &[String], cluster: &ClusterName) -> Re
     Ok(of_cluster.filter_map(|group| group.resource_arn).collect())
 }
 
-/// Returns `true` if the tag names the cluster, as set by the AWS Load Balancer Controller or the cloud controller manager.
+/// Returns `true` if the tag names the cluster. The AWS Load Balancer Controller or the cloud controller manager sets the tag.
 fn names(tag: &Tag, cluster: &ClusterName) -> bool {
     let (key, value) = (tag.key().unwrap_or_default(), tag.value().unwrap_or_default());
     let cluster = cluster.to_string();

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::aws::{self, CallError};
 use crate::failure::{DESCRIBE_CLUSTER, Failure};
 
-/// Cached descriptions, credentials and connector for EKS clusters.
+/// Cached descriptions of EKS clusters, with the AWS credentials and the connector for their API servers.
 #[derive(Debug)]
 pub struct Access {
     pub clusters: Arc<Clusters>,

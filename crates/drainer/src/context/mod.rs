@@ -63,7 +63,7 @@ impl Context {
         }
     }
 
-    /// Returns the clusters of the settings. If the settings name none, returns the clusters that were described before.
+    /// Returns the clusters that the settings name. If they name none, returns the clusters described before.
     pub(crate) async fn known_clusters(&self) -> Vec<ClusterName> {
         let named = &self.settings.clusters;
         if named.is_empty() {

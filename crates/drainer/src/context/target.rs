@@ -26,9 +26,9 @@ use crate::failure::Failure;
 
 /// Minimum duration of a drain if the notice came late.
 pub(crate) const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
-/// Minimum duration of a drain if the notice came late and has a lifecycle hook, which must still be completed.
+/// Minimum duration of a drain with a lifecycle hook if the notice came late. The hook must still be completed.
 const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
-/// Budgets are respected for this time after the notice that an instance is stopping.
+/// Time for which PodDisruptionBudgets are respected after a notice with an unknown deadline.
 const RESPECTED_FOR: SignedDuration = SignedDuration::from_mins(2);
 
 /// Work on one notice in one invocation.
@@ -41,11 +41,11 @@ pub(crate) struct Attempt<'a> {
     pub(crate) settings: &'a Settings,
     /// Window of the drain without regard to the hook's timeouts, unlike [`Self::window_of_hook`].
     pub(crate) window: Window,
-    /// Deadline of the joined claim, if a spot notice made the claim.
+    /// Deadline of a spot notice, if [`Self::join`] has adopted one.
     joined: Cell<Option<Timestamp>>,
 }
 
-/// Instance of a notice, with the cluster and the manager of the node.
+/// Instance of a notice, with its cluster and the manager of its node, such as Karpenter.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) attempt: &'a Attempt<'a>,
@@ -117,7 +117,7 @@ impl<'a> Attempt<'a> {
         Limits::of(self.notice, timeouts, self.settings).within(self.joined.get())
     }
 
-    /// Adopts the deadline of the joined `claim` if a spot notice made the claim and replaces the instance.
+    /// Adopts the deadline of `claim` if a spot notice holds `claim` and the instance is to be replaced.
     pub(crate) fn join(&self, claim: &Claim, instance: &Instance) {
         let now = self.invocation.clock.now();
         self.joined.set(replacement::deadline_of_claim(self.notice, instance, claim, self.settings, now));
@@ -128,7 +128,8 @@ impl<'a> Attempt<'a> {
         self.joined.get().is_some()
     }
 
-    /// Limits `window` to the deadline from [`Self::join`], if there is one. If `window` forces no pods, neither does the result.
+    /// Limits `window` to the deadline from [`Self::join`], if there is one. Keeps [`Termination::MayStay`], so that no blocked
+    /// pod is deleted.
     pub(crate) fn limited_to_joined_claim(&self, window: Window) -> Window {
         let Some(deadline) = self.joined.get() else { return window };
         let at = self.invocation.clock.instant(deadline);
@@ -181,12 +182,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// Sends heartbeats for the lifecycle action while `doing` runs.
-    pub(crate) async fn hold_action_during<T>(&self, doing: impl Future<Output = T>) -> T {
+    pub(crate) async fn with_heartbeats<T>(&self, doing: impl Future<Output = T>) -> T {
         let Some(action) = &self.action else { return doing.await };
         beside(doing, action.hold()).await
     }
 
-    /// Ends when the lifecycle action is over. Pending if the notice has no lifecycle action.
+    /// Returns when the lifecycle action is over. Waits forever if the notice has no lifecycle action.
     pub(crate) async fn wait_until_action_is_over(&self) {
         match &self.action {
             Some(action) => action.wait_until_over().await,
@@ -194,8 +195,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Waits for the first heartbeat if the instance returns to its warm pool. For an outdated notice, the heartbeat finds the
-    /// action over, and the node is not cordoned.
+    /// Waits for the answer to the first heartbeat if the instance returns to its warm pool. If the action is over, the node is
+    /// not cordoned.
     pub(crate) async fn wait_until_action_is_known(&self) {
         if let (Kind::ReturnToWarmPool, Some(action)) = (self.notice.kind, &self.action) {
             action.wait_until_known().await;
@@ -217,7 +218,7 @@ pub(crate) async fn beside<T>(doing: impl Future<Output = T>, other: impl Future
 }
 
 impl Target<'_> {
-    /// Returns the annotation, taint and conditions for this notice's claim.
+    /// Returns what this notice's claim sets on the node (annotation, taint), and the preconditions of the claim.
     pub(crate) fn claimant(&self) -> Claimant<'_> {
         let Attempt { notice, history, invocation, settings, .. } = self.attempt;
         let (kind, event) = (notice.kind, &notice.event_id);
@@ -307,7 +308,7 @@ mod tests {
     async fn heartbeats_are_recorded_with_their_times() {
         let (context, case) = (TestContext::new(&[], [], [hook_described(), heartbeat()]), Case::held(Kind::Terminate));
         let attempt = case.attempt(&context).await;
-        attempt.hold_action_during(sleep(Duration::from_secs(5))).await;
+        attempt.with_heartbeats(sleep(Duration::from_secs(5))).await;
         assert_eq!(attempt.heartbeats(), [at("1970-01-01T00:00:01Z")], "not confirmed as ours");
         assert_eq!(attempt.ms_until(Instant::now()), 5_000);
     }

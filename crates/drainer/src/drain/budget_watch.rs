@@ -25,7 +25,7 @@ pub(crate) struct BudgetWatch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchRight {
-    /// Initial value, kept until the API server answers 403.
+    /// The API server has not answered 403 to a watch.
     Granted,
     /// The API server answered 403, so no watch is started again.
     Missing,
@@ -49,7 +49,7 @@ impl BudgetWatch {
         }
     }
 
-    /// Returns the next change of a budget, with the budget's namespace. Pending if no namespace is watched. Cancel safe.
+    /// Returns the next change of a budget, with the budget's namespace. Waits forever if no namespace is watched. Cancel safe.
     pub(crate) async fn next(&mut self) -> (String, Change<DisruptionBudget>) {
         loop {
             let (namespace, event) = self.next_of_any().await;

@@ -27,7 +27,7 @@ pub(crate) struct DisruptionTarget {
     clock: Clock,
     /// Pods that have the condition. A repeated deletion does not set the condition again.
     set: RefCell<BTreeSet<PodUid>>,
-    /// `true` after a failed patch. Later deletions do not set the condition.
+    /// `true` after a failed patch. Later pods are deleted without the condition `DisruptionTarget`.
     is_given_up: Cell<bool>,
 }
 
@@ -65,7 +65,7 @@ impl DisruptionTarget {
         }
     }
 
-    /// Patch with the pod's UID, so that the API server refuses the patch for a new pod with the same name.
+    /// Returns the patch with the pod's UID, so that the API server refuses the patch for a new pod with the same name.
     fn condition(&self, uid: &PodUid) -> Value {
         let condition = json!({
             "type": "DisruptionTarget",
@@ -78,7 +78,7 @@ impl DisruptionTarget {
     }
 }
 
-/// Cause of a refused patch. `None` if the pod is gone or replaced by a pod with the same name.
+/// Returns the cause of a refused patch. `None` if the pod is gone or replaced by a pod with the same name.
 fn refusal(status: &Status) -> Option<String> {
     if is_missing(status, "pods") || is_of_another_uid(status) {
         return None;

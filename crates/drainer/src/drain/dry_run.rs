@@ -1,4 +1,4 @@
-//! Previews a drain by evicting each pod as a dry run of the API server.
+//! Previews a drain: sends an eviction with `dryRun` for each pod.
 //!
 //! Each pod is previewed separately: if a budget allows one disruption, all pods of the budget count as evictable.
 

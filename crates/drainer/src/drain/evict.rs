@@ -45,7 +45,7 @@ pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
     }
 }
 
-/// Evicts a pod as a dry run. Query and body both contain the option, in case a proxy drops the query.
+/// Sends an eviction with `dryRun`. Query and body both contain `dryRun`, in case a proxy drops the query.
 pub(crate) async fn dry_run(client: &Client, name: &PodName, uid: &PodUid) -> Answer {
     let mut eviction = eviction(name, uid, Grace::Own);
     if let Some(options) = &mut eviction.delete_options {
@@ -102,7 +102,7 @@ fn deletion(uid: &PodUid, grace: Grace) -> DeleteParams {
     }
 }
 
-/// Grace period for a request, in seconds. `None` requests the pod's own grace period.
+/// Returns the grace period for a request, in seconds. `None` requests the pod's own grace period.
 fn seconds(grace: Grace) -> Option<i64> {
     match grace {
         Grace::Own => None,

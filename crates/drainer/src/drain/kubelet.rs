@@ -28,9 +28,9 @@ pub(crate) struct KubeletWatch {
 }
 
 enum Silence {
-    /// No silence of the kubelet is known.
+    /// The kubelet reports, or the node has not been read yet.
     None,
-    /// The kubelet is silent. The future ends when the node counts as dead.
+    /// The kubelet does not report. The future ends when the node counts as dead.
     Lasts(LocalBoxFuture<'static, ()>),
     /// The node counts as dead.
     Dead,
@@ -90,7 +90,7 @@ impl Silence {
     }
 }
 
-/// Ends after [`DEAD_AFTER`], but waits longer while most nodes of the zone are silent.
+/// Waits for [`DEAD_AFTER`], and repeats the wait while most kubelets of the zone do not report.
 async fn until_dead(client: Client, node: String, zone: Option<String>) {
     loop {
         sleep(DEAD_AFTER).await;
@@ -115,7 +115,7 @@ async fn until_dead(client: Client, node: String, zone: Option<String>) {
     }
 }
 
-/// Counts the nodes of a zone, and the silent nodes among them.
+/// Counts the nodes of a zone, and those nodes whose kubelet does not report.
 async fn nodes_of(client: &Client, zone: &str) -> Result<ZoneNodes, ApiError> {
     let (mut nodes, api) = (ZoneNodes::default(), Api::<Node>::all(client.clone()));
     let mut page = ListParams::default().labels(&format!("{ZONE_LABEL}={zone}")).limit(PAGE);

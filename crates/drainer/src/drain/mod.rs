@@ -80,7 +80,8 @@ enum WaitEnd {
 }
 
 impl<'a> Drain<'a> {
-    /// Creates the drain of the node's `listed` and later pods. `history` describes earlier invocations for the notice.
+    /// Creates the drain of the pods in `listed` and of pods that come to the node later. `history` has the earlier invocations
+    /// for the notice.
     pub(crate) fn new(
         node: &'a ClaimedNode,
         listed: &Listed<Pod>,
@@ -113,8 +114,8 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Drains until the node is empty, the window ends or `stop` completes. `hook` completes with a tighter window. `side_task`
-    /// publishes news during the drain.
+    /// Drains until the node is empty, the window ends or `stop` completes. `hook` returns a window that respects the hook's
+    /// timeouts. `side_task` publishes messages meanwhile.
     pub(crate) async fn run(
         mut self,
         mut hook: impl FusedFuture<Output = Window> + Unpin,
@@ -237,7 +238,7 @@ impl<'a> Drain<'a> {
     }
 }
 
-/// Returns the next event of the pod watch; pending before the watch begins.
+/// Returns the next event of the pod watch. Never returns if `watch` is `None`.
 async fn next_event(watch: &mut Option<Watch<Pod>>) -> WatchEvent<Pod> {
     match watch {
         Some(watch) => watch.next().await,
@@ -245,7 +246,7 @@ async fn next_event(watch: &mut Option<Watch<Pod>>) -> WatchEvent<Pod> {
     }
 }
 
-/// Returns the next state of the kubelet; pending before the watch of the node begins.
+/// Returns the next state of the kubelet. Never returns if `watch` is `None`.
 async fn next_observed(watch: &mut Option<KubeletWatch>) -> Kubelet {
     match watch {
         Some(watch) => watch.next().await,

@@ -14,11 +14,11 @@ use crate::node::cordon_again;
 /// Pause after a refused read. An API server that has just started may refuse allowed requests.
 const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 
-/// Node that has the claimed node's name.
+/// Result of the check whether the claimed node's name now belongs to another node.
 pub(super) enum NameOwner {
-    /// Another instance's node.
+    /// The name belongs to the node of another instance.
     Another,
-    /// The claimed node. Also assumed if the node could not be read.
+    /// The name belongs to the claimed node, or the node is missing or could not be read.
     Claimed { cordoned_again: bool },
 }
 
@@ -42,7 +42,7 @@ pub(super) fn check_name_owner(
     }
 }
 
-/// Reads the node; `None` if it does not exist. Retries failed and refused reads until `end`.
+/// Reads the node. Returns `None` if the node does not exist. Retries failed and refused reads until `end`.
 async fn read(nodes: &Api<Node>, name: &str, end: Instant) -> Option<Node> {
     let mut is_logged = false;
     loop {

@@ -19,11 +19,11 @@ pub(super) struct Newcomers<'a> {
     end: Instant,
     held: Vec<Pod>,
     check: Option<NameOwnerCheck>,
-    /// `true` after a check has found another instance's node. Stays `true`.
+    /// `true` after a check has found that the node belongs to another instance.
     is_anothers: bool,
 }
 
-/// Running check of the node. The result applies to the first `checked_pods` waiting pods.
+/// Check of the node in progress. `checked_pods` counts the pods that waited when the check started.
 struct NameOwnerCheck {
     checked_pods: usize,
     owner: LocalBoxFuture<'static, NameOwner>,
@@ -31,12 +31,12 @@ struct NameOwnerCheck {
 
 pub(super) struct NewPods {
     pub(super) pods: Vec<Pod>,
-    /// `true` if the check found the node uncordoned and cordoned the node again.
+    /// `true` if the node was uncordoned and the check has cordoned the node again.
     pub(super) is_cordoned_again: bool,
 }
 
 impl<'a> Newcomers<'a> {
-    /// Creates the state without waiting pods. `end` is the deadline of each check.
+    /// Creates an empty list of new pods. `end` is the deadline of each check.
     pub(super) fn new(client: &'a Client, claim: &'a Claim, end: Instant) -> Self {
         Self { client, claim, end, held: Vec::new(), check: None, is_anothers: false }
     }
@@ -76,8 +76,8 @@ impl<'a> Newcomers<'a> {
         }
     }
 
-    /// Returns the waiting pods after a check of the node. Drops the pods of another instance's node. Pending if no pods wait.
-    /// Cancel safe.
+    /// Returns the waiting pods after a check of the node. If the node belongs to another instance, drops the pods. Waits forever
+    /// if no pods wait. Cancel safe.
     pub(super) async fn next(&mut self) -> NewPods {
         if self.held.is_empty() {
             return std::future::pending().await;

@@ -23,7 +23,7 @@ pub(crate) struct SideTask<'a> {
     next: VecDeque<LocalBoxFuture<'a, ()>>,
     /// Publishes news about blocked pods. `None` if another drain of the node publishes this news.
     publish: Option<Publish<'a>>,
-    /// Deadline of every publication.
+    /// Deadline of all publications.
     latest: Instant,
     stage: Stage,
 }
@@ -35,7 +35,7 @@ enum Stage {
 }
 
 impl<'a> SideTask<'a> {
-    /// Creates a side task with `what` as the first publication and `latest` as the deadline of all.
+    /// Creates a side task that first runs the publication `what`. All publications have the deadline `latest`.
     pub(crate) fn new(what: impl Future<Output = ()> + 'a, latest: Instant) -> Self {
         let doing = bounded(what, latest).fuse();
         Self { doing, next: VecDeque::new(), publish: None, latest, stage: Stage::Ahead }
@@ -51,7 +51,7 @@ impl<'a> SideTask<'a> {
         }
     }
 
-    /// Completes the current publication, or the next one in the queue. Pending if no publication is left. Cancel safe.
+    /// Completes the current publication, or the next one in the queue. Waits forever if no publication is left. Cancel safe.
     pub(super) async fn run_next(&mut self) {
         self.stage = Stage::Begun;
         if self.doing.is_terminated()
@@ -67,7 +67,7 @@ impl<'a> SideTask<'a> {
         self.stage == Stage::Begun
     }
 
-    /// Completes the current publication. Drops the queued ones, because the receipt has the same content.
+    /// Completes the current publication. Drops the publications in the queue, because the receipt has the same content.
     pub(crate) async fn finish(self) {
         if self.has_begun() && !self.doing.is_terminated() {
             self.doing.await;

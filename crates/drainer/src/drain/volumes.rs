@@ -81,8 +81,8 @@ pub(crate) async fn until_detached(
     }
 }
 
-/// Waits until the awaited volumes are detached, at most until `end`. Returns the volumes that are still attached, or `None` if
-/// none was attached at the start.
+/// Waits until the volumes from [`awaited`] are detached, at most until `end`. Returns the volumes that are still attached.
+/// Returns `None` if no volume was attached at the start.
 async fn until_none(
     client: &Client,
     node: &str,
@@ -104,7 +104,7 @@ fn failed(error: &ApiError) {
     tracing::warn!(error = chain(error), "cannot look at VolumeAttachments; trying again");
 }
 
-/// Reads the node's attachments of volumes that allow one node at a time and are not `in_use`.
+/// Reads the node's attachments of volumes that allow one node at a time. Leaves out volumes of the claims `in_use`.
 async fn awaited(client: &Client, node: &str, in_use: &BTreeSet<ClaimName>) -> Result<Attached, ApiError> {
     let read = if_found(call(Api::<Node>::all(client.clone()).get(node)).await, "nodes")?;
     let status = read.and_then(|node| node.status);

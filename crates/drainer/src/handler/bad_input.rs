@@ -22,12 +22,12 @@ struct Row {
     sentence: &'static str,
 }
 
-/// Test case without any expected call.
+/// Builds a test case without expected calls.
 fn no_call(name: &'static str, event: Value, becomes: Result<Ending, &'static str>, sentence: &'static str) -> Row {
     Row { name, settings: &[], event, api: Vec::new(), aws: Vec::new(), becomes, sentence }
 }
 
-/// Test case of a spot notice that drains a node with `pods`. `then`: API calls after the list of pods.
+/// Builds a test case of a spot notice that drains a node with `pods`. `then` has the API calls after the list of pods.
 fn drained(name: &'static str, pods: &[Value], then: Vec<Expected>) -> Row {
     let api = [claim().says(200, node()), call("GET /api/v1/pods").says(200, list("Pod", pods))];
     let api = api.into_iter().chain(then).collect();
@@ -42,14 +42,14 @@ fn pods_watch(changes: &[Value]) -> Expected {
     call("GET /api/v1/pods").with("watch=true").streams(changes)
 }
 
-/// Spot notice with `value` at the JSON pointer.
+/// Builds a spot notice and sets `value` at the JSON pointer.
 fn with(pointer: &str, value: Value) -> Value {
     let mut spot = spot();
     *spot.pointer_mut(pointer).unwrap() = value;
     spot
 }
 
-/// Notice of scheduled maintenance that names the instances.
+/// Builds a notice of scheduled maintenance that names the instances.
 fn maintenance(instances: impl Iterator<Item = String>) -> Value {
     let mut maintenance = event("health-scheduled-maintenance", "unused");
     let entities: Vec<_> = instances.map(|id| json!({"entityValue": id, "status": "PENDING"})).collect();

@@ -64,11 +64,11 @@ struct Splitter {
     in_string: bool,
     after_backslash: bool,
     envelope: Vec<u8>,
-    /// Bytes of the current item so far.
+    /// Bytes of an item that is not yet complete.
     item: Vec<u8>,
 }
 
-/// Nesting depth between two items, inside the list object and its array `items`.
+/// Nesting depth inside the array `items`, between two of its objects.
 const BETWEEN: usize = 2;
 
 impl Splitter {

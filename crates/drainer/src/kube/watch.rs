@@ -37,8 +37,8 @@ const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
 /// Capacity of the event queue, larger than the number of pods on a node. While the queue is full, the watch waits.
 const CHANGES_QUEUED: usize = 256;
 const TOO_MANY_REQUESTS: u16 = 429;
-/// Maximum number of attempts to resume a watch at a busy API server. Then the objects are listed again, which costs the API
-/// server more.
+/// Maximum number of attempts to resume a watch at a busy API server. After the last attempt, the objects are listed again. A
+/// list costs the API server more.
 const MAX_RESUMES_WHILE_BUSY: u32 = 5;
 
 #[derive(Debug)]
@@ -244,7 +244,7 @@ impl<K: Watched> Watcher<K> {
     }
 }
 
-/// Pause between the end of a watch and the next watch.
+/// Returns the pause between the end of a watch and the next watch.
 fn pause_after(end: &WatchEnd, lasted: Duration, backoff: &mut Backoff) -> Duration {
     if lasted >= HEALTHY {
         *backoff = Backoff::new();

@@ -16,7 +16,7 @@ const SLEEPS_FOR: Duration = Duration::from_mins(2);
 #[derive(Debug)]
 pub(crate) enum Later {
     Now,
-    /// At the time, by the schedule with this name.
+    /// EventBridge Scheduler invokes the function at this time, by a schedule with this name.
     At(Timestamp, ScheduleName),
 }
 

@@ -29,7 +29,7 @@ const GET: &str = "scheduler:GetSchedule";
 const LONGEST_NAME: usize = 64;
 /// Minimum time from now to a schedule, because EventBridge Scheduler refuses past times.
 const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
-/// Retry period of EventBridge Scheduler in seconds. Afterwards, the payload goes to the failure queue.
+/// Maximum time in seconds for which EventBridge Scheduler retries. Afterwards, the payload goes to the failure queue.
 const LONGEST_RETRY_S: i32 = 3600;
 const MOST_RETRIES: i32 = 185;
 
@@ -37,31 +37,32 @@ const MOST_RETRIES: i32 = 185;
 pub(crate) struct ScheduleName(String);
 
 impl ScheduleName {
-    /// Name of the schedule for a postponed drain, unique for each instance and maintenance.
+    /// Returns the name of the schedule for a postponed drain, unique for each instance and maintenance.
     pub(crate) fn of(notice: &Notice) -> Self {
         Self::new(&notice.instance, &purpose(notice))
     }
 
-    /// Second schedule name for a drain that is postponed again, because the fired schedule with the first name may still exist.
+    /// Returns the second schedule name for a drain that is postponed again, because the fired schedule with the first
+    /// name may still exist.
     pub(crate) fn second(notice: &Notice) -> Self {
         Self::new(&notice.instance, &format!("{}.again", purpose(notice)))
     }
 
-    /// Names of the schedules that a maintenance lookup may have created before the notice came.
+    /// Returns the names of the schedules that a maintenance lookup may have created before the notice came.
     fn of_found(notice: &Notice) -> Vec<Self> {
         let maintenance = notice.maintenance.as_ref().filter(|maintenance| !maintenance.is_found());
         let ids = maintenance.map(Maintenance::found_ids).unwrap_or_default();
         ids.iter().map(|id| Self::new(&notice.instance, id)).collect()
     }
 
-    /// Name of the schedule for an undo check, unique for each instance, maintenance and check number.
+    /// Returns the name of the schedule for an undo check, unique for each instance, maintenance and check number.
     pub(crate) fn of_check(notice: &Notice, number: u32) -> Self {
         let end = if notice.kind == Kind::MaintenanceOver { "over." } else { "" };
         Self::new(&notice.instance, &format!("{}.{end}{number}", purpose(notice)))
     }
 
-    /// Replaces illegal characters with `-`. Cuts a long `purpose` at its beginning, because the id of an AWS Health event ends
-    /// with a unique number.
+    /// Creates the name of a schedule. Characters that EventBridge Scheduler does not allow become `-`. A long `purpose` loses
+    /// its beginning and keeps its end, because the id of an AWS Health event ends with a unique number.
     fn new(instance: &InstanceId, purpose: &str) -> Self {
         let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
         let purpose: Vec<char> = purpose.chars().map(legal).collect();
@@ -134,7 +135,7 @@ impl Scheduler {
         Ok(aws::until(CREATE, end, put).await?)
     }
 
-    /// Deletes the drain schedules of a notice, including schedules from a maintenance lookup. Retries until `end`.
+    /// Deletes the drain schedules of a notice, also those that a maintenance lookup created. Retries until `end`.
     pub(crate) async fn delete_drain_schedules(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let own = self.delete(&ScheduleName::of(notice), end).await?;
         let others = self.delete_others(notice, end).await?;
@@ -213,7 +214,7 @@ pub(crate) enum Deleted {
     No,
 }
 
-/// Existence of a schedule with the same name before `CreateSchedule`.
+/// Answer to `CreateSchedule`: a schedule with the same name exists already, or not.
 enum Exists {
     Yes,
     No,
@@ -243,12 +244,12 @@ fn at_once() -> FlexibleTimeWindow {
     FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build().expect("it has a mode")
 }
 
-/// Schedule expression for `at`, or for the earliest time that EventBridge Scheduler accepts.
+/// Returns the schedule expression for `at`, or for the earliest time that EventBridge Scheduler accepts.
 fn ahead(at: Timestamp, now: Timestamp) -> String {
     expression(at.max(now.saturating_add(LEAST_AHEAD).unwrap_or(Timestamp::MAX)))
 }
 
-/// Schedule expression for a time in UTC, rounded up to seconds.
+/// Returns the schedule expression for a time in UTC, rounded up to seconds.
 fn expression(at: Timestamp) -> String {
     let up = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
     at.round(up).unwrap_or(at).strftime("at(%Y-%m-%dT%H:%M:%S)").to_string()
@@ -259,7 +260,7 @@ fn time_of(expression: &str) -> Option<Timestamp> {
     Some(at.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// ARN of the function, in the partition and account of the role.
+/// Returns the ARN of the function, in the partition and account of the role.
 fn function_arn(role_arn: &str, region: &str, name: &str) -> String {
     let part = |at| role_arn.split(':').nth(at).unwrap_or_default();
     format!("arn:{}:lambda:{region}:{}:function:{name}", part(1), part(4))

@@ -1,7 +1,7 @@
 //! Claims a node with one JSON patch, which tests the node, then cordons and annotates it.
 //!
-//! The tests fail for another instance's node, and for a node that another notice has claimed. Usually the first patch is the
-//! only request, because the node's name is the private DNS name.
+//! The patch fails if the node belongs to another instance, or if another notice has claimed the node. Usually the first patch
+//! is the only request, because the node's name is the private DNS name.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ async fn claim_by_name(
     .await
 }
 
-/// Claims the node if the node is still in the `observed` state.
+/// Claims the node if the node has not changed since `observed`.
 async fn claim_as_observed(
     nodes: &Api<Node>,
     name: &str,
@@ -102,7 +102,7 @@ fn holder<'a>(how: &'a ClaimResult, claimant: &'a Claimant<'_>) -> &'a str {
     if let ClaimResult::Joined { event, .. } = how { event } else { &claimant.annotation.event }
 }
 
-/// Reads the instance's node and tests whether the node could be claimed. `answer` says why the claim's patch failed before.
+/// Reads the instance's node and tests whether the node could be claimed. `answer` is the API server's answer to a failed claim.
 pub(crate) async fn observe_without_claiming(
     nodes: &Api<Node>,
     instance: &Instance,

@@ -152,7 +152,7 @@ fn written(claim: &ObjectMeta) -> Option<Timestamp> {
     claim.annotations.as_ref()?.get(TERMINATION_TIMESTAMP)?.parse().ok()
 }
 
-/// Patch that sets the deadline, and fails if the `NodeClaim` has changed since the read.
+/// Returns the patch that sets the deadline, and fails if the `NodeClaim` has changed since the read.
 fn stamp_patch(deadline: Timestamp, claim: &ObjectMeta) -> Value {
     json!({
         "metadata": {

@@ -1,4 +1,4 @@
-//! Limits concurrent drains for planned maintenance with the logic of core's `node/pace.rs`.
+//! Reads claims to limit concurrent drains for planned maintenance. Core's `node/pace.rs` makes the decisions.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -71,7 +71,7 @@ async fn by_csi_node(client: &Client, id: &InstanceId) -> Result<Option<String>,
     Ok(found)
 }
 
-/// Usual node names that start with the instance id: the id alone, and the resource-based DNS name.
+/// Returns the usual node names that start with the instance id: the id alone, and the resource-based DNS name.
 fn names_with_id(id: &InstanceId, region: &str) -> [String; 2] {
     let domain = if region == "us-east-1" { "ec2.internal".to_owned() } else { format!("{region}.compute.internal") };
     [id.to_string(), format!("{id}.{domain}")]

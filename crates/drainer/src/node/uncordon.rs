@@ -18,7 +18,7 @@ pub(crate) struct Undo {
     is_unanswered: bool,
 }
 
-/// Uncordons the instance's node if `over` ends the node's claim.
+/// Uncordons the instance's node if Spillway claimed the node for the cause `over`.
 pub(crate) async fn uncordon(
     client: &Client,
     instance: &Instance,

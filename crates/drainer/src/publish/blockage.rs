@@ -11,7 +11,7 @@ use crate::receipt::Publication;
 
 pub(super) struct BlockedPods {
     pub(super) turn: PublishedBlockage,
-    /// Receipt so far, with the blockage as the reason and only the affected pods.
+    /// Receipt of the drain in progress, with a text about the blockage, and with the affected pods only.
     pub(super) publication: Publication,
     pub(super) pods: Vec<PodRecord>,
 }
@@ -49,7 +49,7 @@ impl BlockedPods {
     }
 }
 
-/// Record of a blocked pod, which names the blocker and the latest end of the blockage.
+/// Returns the record of a blocked pod. Its text names the blocker, and the latest time at which the blockage ends.
 fn blocked(pod: BlockedPod, clock: Clock) -> PodRecord {
     let BlockedPod { uid, name, by, until, grace, advice } = pod;
     let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();

@@ -18,7 +18,7 @@ pub(super) fn detail(publication: &Publication, now: Timestamp) -> String {
     Document::of(&publication.receipt, now, labels).json()
 }
 
-/// Returns the `detail` of an EventBridge event about a begun drain, with as many pod names as fit.
+/// Returns the `detail` of an EventBridge event about the start of a drain, with as many pod names as fit.
 pub(super) fn begun(so_far: &Publication, leaving: &[PodName], now: Timestamp) -> String {
     let mut begun = so_far.clone();
     begun.receipt.pods = leaving.iter().map(|name| Pod::NameOnly(Leaving { pod: name.to_string() })).collect();

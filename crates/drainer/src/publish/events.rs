@@ -26,7 +26,7 @@ pub(super) fn is_end_published(settings: &Settings, receipt: &Receipt) -> bool {
     !settings.dry_run && (receipt.ending != Some(Ending::Ignored) || receipt.count(Fate::Lost) > 0)
 }
 
-/// Publishes that a drain has begun, with the names of the `leaving` pods.
+/// Publishes that a drain has begun. `leaving` has the names of the pods that have to leave.
 pub(super) async fn begin(context: &Context, so_far: &Publication, leaving: &[PodName], invocation: &Invocation) {
     let detail = begun(so_far, leaving, invocation.clock.now());
     publish(context, (DRAIN_BEGUN, "the drain goes on"), detail, invocation).await;
@@ -40,7 +40,7 @@ pub(super) async fn end(context: &Context, detail: String, invocation: &Invocati
     publish(context, (RECEIPT, "the receipt is in the log"), detail, invocation).await;
 }
 
-/// Sends a message to the announcer's queue and to the event bus. Failures are only logged, with `effect` in the log line.
+/// Sends a message to the announcer's queue and to the event bus. A failure is only logged, with the text `effect`.
 async fn publish(context: &Context, (detail_type, effect): (&str, &str), detail: String, invocation: &Invocation) {
     let until = invocation.announces_until().min(Instant::now() + PATIENCE);
     let in_the_queue = async {

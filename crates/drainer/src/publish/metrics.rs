@@ -10,7 +10,7 @@ use crate::receipt::{Ending, Fate, HookState, PodRecord, Publication, StepName};
 /// Metrics with the dimensions cluster, notice and ending; few, because CloudWatch charges for each combination.
 const BY_CLUSTER: [&str; 3] = ["Notices", "PodsLost", "PodsForced"];
 
-/// Returns the log line with the metrics. `None` for events that are no notices, and for instances of other clusters.
+/// Returns the log line with the metrics. Returns `None` for lookups, unhandled events and instances of other clusters.
 pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> {
     let receipt = &publication.receipt;
     let ending = receipt.ending?;
@@ -66,8 +66,8 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
     ]
 }
 
-/// Returns `true` if this notice's drain made the pod leave. If the requester is unknown, returns `true` unless another notice
-/// holds the claim.
+/// Returns `true` if this notice's drain made the pod leave. If the requester is unknown, the notice that holds the claim
+/// counts the pod.
 fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
     match publication.left_by(pod) {
         Some(RequestedBy::ThisDrain) => true,

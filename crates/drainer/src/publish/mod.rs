@@ -21,7 +21,7 @@ use blockage::BlockedPods;
 /// Maximum size of a receipt in bytes. EventBridge accepts events of 256 KB.
 const MOST_BYTES: usize = 240 * 1024;
 
-/// Returns `true` if this invocation publishes the begin of the drain: the first invocation of the notice that claimed the node.
+/// Returns `true` if this is the first invocation of the notice and no other notice holds the claim.
 pub(crate) fn publishes_begin(claim: &Claim, history: &History) -> bool {
     match claim.how {
         ClaimResult::First | ClaimResult::CordonedByOthers | ClaimResult::Denied(_) => history.earlier.is_empty(),
@@ -29,7 +29,7 @@ pub(crate) fn publishes_begin(claim: &Claim, history: &History) -> bool {
     }
 }
 
-/// Publishes the begin of a drain on the event bus and as a Kubernetes event.
+/// Publishes the start of a drain on the event bus and as a Kubernetes event.
 pub(crate) async fn publish_begin(
     begun: &Publication,
     leaving: &[PodName],

@@ -35,7 +35,7 @@ pub(crate) struct Publication {
     pub(crate) left_by: BTreeMap<String, RequestedBy>,
 }
 
-/// Subject of a receipt.
+/// Event that a receipt describes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject<'a> {
     One {
@@ -136,7 +136,7 @@ impl Publication {
     }
 }
 
-/// Text about a failure and the state of the lifecycle hook.
+/// Returns the text about a failure and the state of the lifecycle hook.
 fn failed(receipt: &Receipt, failure: &Failure) -> String {
     let text = failure.text();
     match &receipt.hook {

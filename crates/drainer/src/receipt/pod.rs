@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::record::Record;
 
-/// Text for the requester of a deletion that this drain did not request.
+/// Text that names the possible requesters if another client made a pod leave.
 const ANOTHER: &str = "another notice's drain or a person";
 
 impl Record {
@@ -34,7 +34,7 @@ impl Record {
         self.left_by = left_by.collect();
     }
 
-    /// Records the remaining pods of earlier invocations if the lifecycle hook is over. Pods that are still on the node count as
+    /// Records the pods that earlier invocations left on the node, if the lifecycle hook is over. The pods in `on_node` count as
     /// lost. If `on_node` is `None`, all pods count as lost.
     pub(crate) fn left_to_a_hook(&mut self, history: &History, on_node: Option<&BTreeSet<String>>) {
         let record = |pod: &PodRecord| match on_node {
@@ -45,7 +45,7 @@ impl Record {
     }
 }
 
-/// Copies a pod's record of an earlier invocation, with a new fate and cause.
+/// Copies a pod's record from an earlier invocation, and replaces the record's [`Fate`] and cause.
 fn ended(pod: &PodRecord, fate: Fate, why: &str) -> PodRecord {
     PodRecord { fate, why: Some(why.to_owned()), ..pod.clone() }
 }
@@ -89,7 +89,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, watch_error
     }
 }
 
-/// Marks a lost pod as stayed, because its node is in use again.
+/// Changes [`Fate::Lost`] to [`Fate::Stayed`], because the node is in use again.
 fn may_stay(pod: &mut PodRecord) {
     if pod.fate == Fate::Lost {
         (pod.fate, pod.why) = (Fate::Stayed, Some("its node was given back".to_owned()));
@@ -120,7 +120,7 @@ fn answers(counted: &BTreeMap<&'static str, u32>) -> BTreeMap<Cow<'static, str>,
     counted.iter().map(|(answer, times)| (Cow::Borrowed(*answer), *times)).collect()
 }
 
-/// Reason why a pod was still on the node at the end of the drain.
+/// Returns the reason why a pod was still on the node at the end of the drain.
 fn why_lost(pod: &Tracked, watch_error: Option<&str>) -> String {
     match (pod.state, &pod.failures, pod.blocked.last()) {
         (PodState::Leaving { .. }, ..) => match watch_error {
@@ -137,7 +137,7 @@ fn why_lost(pod: &Tracked, watch_error: Option<&str>) -> String {
     }
 }
 
-/// Returns the cause if this drain did not make the pod leave, or if somebody else shortened the grace period.
+/// Returns the cause if another client made the pod leave or shortened its grace period.
 fn other_cause(pod: &Tracked) -> Option<String> {
     match (pod.history.left_by, pod.history.accepted_at, pod.blocked.last()) {
         (Some(RequestedBy::Another), Some(_), _) => {
@@ -154,7 +154,7 @@ fn other_cause(pod: &Tracked) -> Option<String> {
     }
 }
 
-/// Names of the blocking budgets, if known.
+/// Returns the names of the PodDisruptionBudgets that block the pod, if known.
 fn budgets(blocker: &Blocker) -> Option<String> {
     match blocker {
         Blocker::Budget(budget) => Some(budget.to_string()),

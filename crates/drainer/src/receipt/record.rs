@@ -45,7 +45,7 @@ pub(crate) struct Record {
     /// Last published news about blocked pods, kept for a later invocation.
     pub(crate) blockage: Option<PublishedBlockage>,
     pub(crate) after_drain: Option<AfterDrain>,
-    /// Result of the attempt to replace the instance. `None` without an attempt.
+    /// Result of the attempt to replace the instance. `None` if there was no attempt.
     pub(crate) replacement: Option<Replacement>,
     pub(crate) hook: HookStatus,
     /// Times of the successful heartbeats for the lifecycle action.
@@ -103,7 +103,7 @@ impl Record {
         self.warnings.push(warning);
     }
 
-    /// Records the claim. Unless the claim was denied, also records its time.
+    /// Records the claim and its time. Leaves out the time of a denied claim.
     pub(crate) fn claimed(&mut self, node: &ClaimedNode, at: Timestamp) {
         let ClaimedNode { claim, client } = node;
         self.found(&claim.node);
@@ -133,7 +133,7 @@ impl Record {
         left.map(|pod| PodRecord::of(pod.pod.clone(), pod.uid.clone(), Fate::Remaining, grace(pod))).collect()
     }
 
-    /// Summary of this invocation for later invocations.
+    /// Returns the summary of this invocation for later invocations.
     pub(crate) fn summary(&self, notice: &Notice, invocation: &Invocation) -> Earlier {
         let mut pods = BTreeMap::new();
         for pod in &self.pods {

@@ -30,7 +30,7 @@ impl Entity {
         self.fields.status.as_deref() == Some("RESOLVED")
     }
 
-    /// Instance id, not validated. `None` for another resource, such as a volume or a dedicated host.
+    /// Returns the instance id, not validated. `None` for another resource, such as a volume or a dedicated host.
     pub(super) fn instance(&self) -> Option<&str> {
         let value = self.fields.entity_value.as_str();
         let (kind, id) = match value.rsplit_once('/') {

@@ -23,7 +23,8 @@ impl fmt::Display for StoredName {
 /// Parsed value. `None` if invalid.
 type Accepted<T> = Option<T>;
 
-/// Parses the name of the webhook's document. Errors omit the value, which may be a secret.
+/// Parses the name of the parameter, or the ARN of the secret, that stores the webhook's settings. Errors omit the value, which
+/// may be a secret.
 pub(super) fn stored_name(value: &str) -> Result<Option<StoredName>, String> {
     match value {
         "" => Ok(None),
@@ -43,7 +44,7 @@ pub(super) fn topic_arn(value: &str) -> Accepted<Option<(String, String)>> {
     }
 }
 
-/// Region in an ARN of the given service: `arn:PARTITION:SERVICE:REGION:ACCOUNT:NAME`.
+/// Returns the Region in an ARN of the given service: `arn:PARTITION:SERVICE:REGION:ACCOUNT:NAME`.
 fn region_of(arn: &str, service: &str) -> Option<String> {
     match arn.splitn(6, ':').collect::<Vec<_>>().as_slice() {
         ["arn", _, its, region, account, name]

@@ -110,6 +110,7 @@ impl Invocations {
     /// Returns `true` if the fate of a pod fits its past.
     fn fits(&self, past: &PodPast, pod: &Value, (by, receipt): (AttemptId, &Value), facts: &Facts<'_>) -> bool {
         let (app, uid) = (&facts.plan.apps[past.app], text(&pod["uid"]));
+        let is_clamped = self.clamped.contains(&(by, uid.to_owned()));
         match text(&pod["fate"]) {
             "stayed" => {
                 let node = facts.clusters.place_of(uid).and_then(|node| facts.clusters.node(&node));
@@ -119,15 +120,16 @@ impl Invocations {
             "returned" => app.tolerates,
             // The grace is unknown if the pod had stopped before the first list, or another request shortened it during a break.
             "clean" if !app.finalizer => {
-                let is_others = !self.clamped.contains(&(by, uid.to_owned()));
-                let is_unknown = pod["accepted_ms"].is_null() || (is_others && !is_watched(facts.plan));
+                let is_unknown = pod["accepted_ms"].is_null() || (!is_clamped && !is_watched(facts.plan));
                 is_unknown || past.given_s.is_none_or(|given| given >= app.grace_s)
             }
-            // The effect of a request without an answer is unknown.
+            // The effect of a request without an answer is unknown. A pod with a finalizer may have stopped before a request that the
+            // API server accepts.
             "clamped" => {
                 let answers = pod["answers"].as_object();
                 let is_unknown = answers.is_none_or(|answers| answers.is_empty() || answers.contains_key("no-answer"));
-                is_unknown || past.given_s.is_some_and(|given| given < app.grace_s)
+                let may_have_stopped = app.finalizer && is_clamped;
+                is_unknown || may_have_stopped || past.given_s.is_some_and(|given| given < app.grace_s)
             }
             // A pod without a grace period goes at once, so that a later invocation never observes its end.
             "unconfirmed" => {

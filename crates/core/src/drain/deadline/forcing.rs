@@ -6,23 +6,24 @@ use tokio::time::Instant;
 
 use super::{Termination, Window};
 
-/// Minimum to which a pause after a failed request is shortened, if the pod's forced deletion is due before the pause ends.
+/// Minimum length of a shortened pause. The pause after a failed request is shortened if the pod's forced deletion is due
+/// earlier.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Minimum timeout of an eviction. The API server answered each of 110 concurrent evictions within 240 ms.
 pub const LEAST_EVICTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Minimum time from the eviction of a pod of the tier `Critical` or `Last` to its forced deletion. The pod's PDB may allow the
-/// eviction in this time.
+/// Minimum time from the first eviction request for a pod of the tier `Critical` or `Last` to the forced deletion. In this
+/// time, the pod's PDB may allow the eviction.
 const LEAST_TIME_FOR_A_BUDGET: Duration = Duration::from_secs(20);
 
-/// Maximum time from the eviction of a critical pod to its forced deletion, if a lifecycle hook holds the instance and ordinary
-/// pods are still leaving.
+/// Maximum time from the first eviction request for a critical pod to the forced deletion, if a lifecycle hook holds the
+/// instance and ordinary pods are still leaving.
 const MOST_TIME_FOR_A_BUDGET: Duration = Duration::from_mins(10);
 
 impl Window {
-    /// Last time at which a deletion still gives the pod its whole `grace`. If the instance goes at an unknown time: the time
-    /// until which PDBs are respected. `None`: the instance may stay.
+    /// Returns the last time at which a deletion still gives the pod its whole `grace`. If AWS takes the instance at an unknown
+    /// time, returns the time until which PDBs are respected. `None`: AWS may keep the instance.
     pub fn last_safe_moment(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { respected_until } = self.instance_goes {
             return Some(respected_until.max(self.start));
@@ -31,22 +32,23 @@ impl Window {
         Some(goes.checked_sub(grace.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
     }
 
-    /// Time of the next request after a failed request: `now + after`, or earlier if the pod's forced deletion is due or the
-    /// window ends.
+    /// Returns the time of the next request after a failed request: `now + after`, or earlier if the pod's forced
+    /// deletion is due or the window ends.
     pub fn again(&self, after: Duration, grace: Duration, now: Instant) -> Instant {
         let latest = self.forced_from(grace).unwrap_or(self.end).min(self.end);
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
-    /// Timeout of an eviction that is sent now: the time until the pod's forced deletion, but at least `LEAST_EVICTION_TIMEOUT`.
-    /// `None`: the client's default timeout.
+    /// Returns the timeout of an eviction that is sent now: the time until the pod's forced deletion, but at least
+    /// `LEAST_EVICTION_TIMEOUT`. `None`: the default timeout of the Kubernetes client.
     pub fn eviction_timeout(&self, grace: Duration, now: Instant) -> Option<Duration> {
         let left = self.forced_from(grace)?.checked_duration_since(now).filter(|left| !left.is_zero())?;
         Some(left.max(LEAST_EVICTION_TIMEOUT))
     }
 
-    /// Time at which a blocked pod is deleted despite its PDB: the last safe moment, but not before [`half`](Self::half). If a
-    /// lifecycle hook holds a dead node's instance: at the latest when the node is dead. `None`: the instance may stay.
+    /// Returns the time from which a blocked pod is deleted despite its PDB: the last safe moment, but not before
+    /// [`half`](Self::half). If a lifecycle hook holds the instance and the node is dead: `dead_since`, if earlier. `None`: AWS
+    /// may keep the instance.
     pub fn forced_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
@@ -56,11 +58,11 @@ impl Window {
         Some(dead_since.map_or(forced, |dead| forced.min(dead)))
     }
 
-    /// Time from which a critical pod is evicted even if ordinary pods remain, and from which do-not-disrupt annotations are
-    /// ignored. Never later than [`Self::last_from`].
-    /// * The instance goes at an unknown time: start of the window.
-    /// * The instance goes at a known time: middle of the window.
-    /// * A hook holds the instance: the later of the middle and ten minutes before the forced deletion.
+    /// Returns the time from which a critical pod is evicted even if ordinary pods remain. From this time on, do-not-disrupt
+    /// annotations are ignored, too. The time is not later than [`Self::last_from`].
+    /// * If AWS takes the instance at an unknown time: the start of the window.
+    /// * If AWS takes the instance at a known time: the middle of the window.
+    /// * If a hook holds the instance: ten minutes before the forced deletion, but not before the middle of the window.
     pub fn critical_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);
@@ -74,8 +76,8 @@ impl Window {
         Some(opens.min(self.last_from(grace)?).max(self.start))
     }
 
-    /// Time from which a pod of the tier `Last` is evicted even if other pods remain: `LEAST_TIME_FOR_A_BUDGET` before the pod's
-    /// forced deletion, but not after the pod's last safe moment.
+    /// Returns the time from which a pod of the tier `Last` is evicted even if other pods remain: `LEAST_TIME_FOR_A_BUDGET`
+    /// before [`Self::forced_from`], but not after [`Self::last_safe_moment`].
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);
@@ -84,7 +86,8 @@ impl Window {
         Some(in_time.min(self.last_safe_moment(grace)?).max(self.start))
     }
 
-    /// Middle between the window's start and the end of the instance. `None`: the end of the instance is unknown.
+    /// Returns the middle between the start of the window and the time at which AWS takes the instance. `None`: that time is
+    /// unknown.
     pub fn half(&self) -> Option<Instant> {
         Some(self.start + self.instance_goes.latest()?.saturating_duration_since(self.start) / 2)
     }

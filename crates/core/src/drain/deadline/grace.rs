@@ -1,4 +1,4 @@
-//! Computes the grace period that an eviction or deletion gives a pod before the instance goes. Pure.
+//! Computes the grace period that an eviction or deletion gives a pod before AWS takes the instance. Pure.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use super::Window;
 /// Minimum grace period. At zero, the API server would remove the pod's object while the pod's containers still run.
 pub(super) const LEAST_GRACE: Duration = Duration::from_secs(1);
 
-/// Minimum time from a repeated deletion to the end of the shortened grace period. If this end had passed when the request
-/// arrived, the API server would leave the pod only one second.
+/// Minimum time from a repeated deletion to the end of the shortened grace period. If the API server receives the deletion after
+/// this end, the pod gets only one second.
 const AHEAD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grace {
     Own,
-    /// Shorter grace period, because the instance goes before the pod's own grace period would end.
+    /// The grace period is shortened, because AWS takes the instance before the pod's own grace period would end.
     Clamped(Duration),
 }
 
-/// Accepted deletion of a terminating pod.
+/// Deletion of a pod, which the API server has accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
     /// Time of the first deletion request.
@@ -30,7 +30,7 @@ pub struct Deletion {
 }
 
 impl Window {
-    /// Grace period of a request that is sent now: the pod's own, but at most the time until the instance goes.
+    /// Returns the grace period of a request that is sent now: the pod's own, but at most the time until AWS takes the instance.
     pub fn grace(&self, grace: Duration, now: Instant) -> Grace {
         match self.left(now) {
             Some(left) if left < grace => Grace::Clamped(left),
@@ -38,18 +38,19 @@ impl Window {
         }
     }
 
-    /// Shorter grace period for a terminating pod that would still run when the instance goes. `None`: no further request is
-    /// sent.
+    /// Returns a shorter grace period for a terminating pod that would still run when AWS takes the instance. `None`: no further
+    /// request is sent.
     pub fn shortened(&self, deletion: Deletion, now: Instant) -> Option<Grace> {
         let outlasts = self.instance_goes.hard().is_some_and(|goes| goes < deletion.by);
         let left = self.left(now).filter(|_| outlasts)?;
         // The API server counts from the first deletion (apiserver, `registry/rest/delete.go`). A new end in the past would kill the
         // pod at once.
-        let is_taken = now + AHEAD..deletion.by;
-        is_taken.contains(&(deletion.since + left)).then_some(Grace::Clamped(left))
+        let accepted_ends = now + AHEAD..deletion.by;
+        accepted_ends.contains(&(deletion.since + left)).then_some(Grace::Clamped(left))
     }
 
-    /// Time until the instance goes, minus the margin, rounded down to whole seconds. `None`: the time is unknown.
+    /// Returns the time until AWS takes the instance, minus the margin, rounded down to whole seconds. `None`: the time is
+    /// unknown.
     fn left(&self, now: Instant) -> Option<Duration> {
         let left = self.instance_goes.hard()?.saturating_duration_since(now).saturating_sub(self.margin);
         Some(Duration::from_secs(left.as_secs()).max(LEAST_GRACE))

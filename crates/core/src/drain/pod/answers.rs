@@ -54,7 +54,8 @@ impl Tracked {
                 self.failed(message, now + SLOW_RETRY);
                 Some(forbidden)
             }
-            // An eviction that was given up counts as refused. The pod is then blocked, so its forced deletion is due.
+            // An eviction that was given up counts as refused. The refusal makes the pod blocked, and only a blocked pod is
+            // deleted.
             Answer::Refused { message } | Answer::GivenUp { message } => {
                 self.refused(message, self.again(None, window, now))
             }
@@ -66,8 +67,8 @@ impl Tracked {
         }
     }
 
-    /// Time of the next request after a failure. The pause doubles with each failure in a row, up to [`SLOW_RETRY`], and is not
-    /// shorter than `Retry-After`.
+    /// Returns the time of the next request after a failure. The pause doubles with each failure in a row, up to
+    /// [`SLOW_RETRY`], and is not shorter than `Retry-After`.
     fn again(&self, retry_after: Option<Duration>, window: Window, now: Instant) -> Instant {
         let pause = self.pause().max(retry_after.unwrap_or_default());
         window.again(self.spread(pause), self.needs(window), now)
@@ -111,7 +112,7 @@ impl Tracked {
         self.failed(message, again)
     }
 
-    /// Records a failed request and the time of the next one.
+    /// Records a failed request and the time of the next request.
     fn failed(&mut self, message: String, again: Instant) -> Option<Transition> {
         let is_new = self.failures.as_ref().is_none_or(|failures| failures.message != message);
         let in_a_row = self.failures.as_ref().map_or(0, |failures| failures.in_a_row).saturating_add(1);

@@ -55,7 +55,7 @@ pub enum Blocked {
 }
 
 impl Blocked {
-    /// Present blocker.
+    /// Returns what blocks the pod now. `None`: nothing blocks the pod.
     pub fn by(&self) -> Option<&Blocker> {
         match self {
             Self::By(blocker) => Some(blocker),
@@ -63,7 +63,7 @@ impl Blocked {
         }
     }
 
-    /// Present or last blocker.
+    /// Returns what blocks the pod now, or blocked it last.
     pub fn last(&self) -> Option<&Blocker> {
         match self {
             Self::By(blocker) | Self::Formerly(blocker) => Some(blocker),
@@ -87,7 +87,7 @@ pub struct BudgetName {
 }
 
 impl BudgetName {
-    /// Advice to set `unhealthyPodEvictionPolicy: AlwaysAllow`, with the kubectl command.
+    /// Returns advice to set `unhealthyPodEvictionPolicy: AlwaysAllow`, with the kubectl command.
     pub fn unready_pods_advice(&self) -> String {
         let Self { namespace, name } = self;
         format!(

@@ -9,7 +9,8 @@ use crate::drain::answer::Answer;
 use crate::drain::deadline::Grace;
 use crate::drain::request::Method;
 
-/// Requests to a pod and the API server's answers, which determine the next request and are shown in the receipt.
+/// Requests to evict or delete a pod, and the API server's answers. They determine the next request, and are shown in the
+/// receipt.
 #[derive(Debug, Clone)]
 pub struct PodHistory {
     /// Time at which the drain first observed the pod.
@@ -17,9 +18,9 @@ pub struct PodHistory {
     requests: Option<RequestsMade>,
     /// The API server refused the last request.
     is_refused: bool,
-    /// Number of answers by [`Answer::name`].
+    /// Number of the API server's answers, by [`Answer::name`].
     pub answers: BTreeMap<&'static str, u32>,
-    /// Time of the first accepted request.
+    /// Time at which the API server first accepted a request.
     pub accepted_at: Option<Instant>,
     /// Shortest `deletionGracePeriodSeconds` that was observed in the pod's metadata.
     pub least_given: Option<Duration>,
@@ -44,12 +45,12 @@ pub struct LastRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestedBy {
     ThisDrain,
-    /// Another drain of the node, or a person.
+    /// Another drain of the node or a person sent the request.
     Another,
 }
 
 impl PodHistory {
-    /// History of a pod that is observed for the first time at `now`.
+    /// Creates a history of a pod that is observed for the first time at `now`.
     pub fn since(now: Instant) -> Self {
         Self {
             first_seen_at: now,
@@ -88,7 +89,7 @@ impl PodHistory {
         self.requests.map(|requests| requests.first_at)
     }
 
-    /// Time of the last request, or of the pod's first observation if no request was sent.
+    /// Returns the time of the last request, or of the pod's first observation if no request was sent.
     pub fn last_requested_at(&self) -> Instant {
         self.last_request().map_or(self.first_seen_at, |last| last.at)
     }

@@ -24,7 +24,8 @@ use transition::Transition;
 
 /// Pause after the first failed request. Each further failure in a row doubles the pause, up to [`SLOW_RETRY`].
 const RETRY: Duration = Duration::from_millis(500);
-/// Pause after a failure that is likely to last, such as a missing right. Equal to kubectl's pause after a refused eviction.
+/// Pause after a failure that is likely to last, such as a missing RBAC permission. Equal to kubectl's pause after a refused
+/// eviction.
 const SLOW_RETRY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
@@ -54,8 +55,8 @@ pub struct Tracked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodState {
     Stays(Stays),
-    /// No request is under way. The next request is sent at `due`, but not before the turn of the pod's tier. `None`: the pod
-    /// waits for its blocker to go away, or is not evicted.
+    /// No request is under way. The next request is sent at `due`, but not before the turn of the pod's tier. If `due` is `None`,
+    /// the pod waits for its blocker to go away, or is not evicted again.
     Waits {
         due: Option<Instant>,
     },
@@ -76,7 +77,7 @@ pub enum PodState {
 pub enum Unconfirmed {
     /// The kubelet has stopped reporting, so the end of the pod will not be reported.
     Silent,
-    /// The pod should have stopped long ago, but is still terminating on a node that answers.
+    /// The pod should have stopped long ago, but is still terminating, although the kubelet answers.
     Stuck,
 }
 
@@ -97,7 +98,7 @@ pub struct Failures {
 }
 
 impl Tracked {
-    /// New pod, whose eviction is due at `now`.
+    /// Creates the state of a pod whose eviction is due at `now`.
     pub fn new(name: PodName, tier: Tier, grace: Duration, now: Instant) -> Self {
         Self {
             name,
@@ -127,13 +128,13 @@ impl Tracked {
             && matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
     }
 
-    /// Time that the pod needs to leave: its grace period plus the time for detaching its volumes.
+    /// Returns the time that the pod needs to leave: its grace period plus the time for detaching its volumes.
     pub fn needs(&self, window: Window) -> Duration {
         let detaching = if self.claims.is_empty() { Duration::ZERO } else { window.detaching };
         self.grace.saturating_add(detaching)
     }
 
-    /// Time from which the pod is evicted even if pods of earlier tiers remain.
+    /// Returns the time from which the pod is evicted even if pods of earlier tiers remain.
     pub fn leaves_from(&self, window: Window) -> Option<Instant> {
         match self.tier {
             Tier::Ordinary => Some(window.start),
@@ -151,7 +152,7 @@ impl Tracked {
         self.has_finished && self.waits() && self.blocked.by().is_some()
     }
 
-    /// Advice about the PDB that last blocked the pod, if the pod is not Ready.
+    /// Returns advice about the PDB that last blocked the pod, if the pod is not Ready.
     pub fn advice(&self) -> Option<String> {
         self.blocked.last()?.budget().filter(|_| self.is_unready).map(BudgetName::unready_pods_advice)
     }
@@ -160,32 +161,33 @@ impl Tracked {
         self.blocked.by().and_then(Blocker::budget)
     }
 
-    /// Time and method of the next request, unless another event comes first:
+    /// Returns the time and method of the next request, if nothing changes before:
     /// * eviction: at `due`, or when the do-not-disrupt annotation is no longer respected;
-    /// * deletion: from [`Window::forced_from`] on, if the pod is blocked, has a running container and is not `is_returned`;
+    /// * deletion: from [`Window::forced_from`] on, if the pod is blocked, has a running container, and the drain waits for the
+    ///   pod;
     /// * `None`: the pod waits for its blocker to go away, or needs no request.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
         if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
-            // A pod whose annotation has ended is evicted, not deleted. If another blocker then blocks the pod, the pod may be
-            // forced.
+            // A pod whose annotation has ended is evicted, not deleted. If a PDB then blocks the pod, the pod may be deleted.
             return self.annotation_ends(due, window).map(|at| (at, Method::Evict));
         }
-        // A refused deletion is followed by an eviction. A deletion without an answer is repeated.
+        // After a refused deletion the pod is evicted. A deletion without an answer is repeated.
         let is_forced = self.blocked.by().is_some() && !self.has_finished && !self.is_returned;
         let forced =
             window.forced_from(self.needs(window)).filter(|_| is_forced && !self.history.is_deletion_refused());
         match (forced, due) {
             // An eviction is due before the forced deletion.
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
-            // The pod is forced, after a pause if the last deletion failed.
+            // The pod is deleted, after a pause if the last deletion failed.
             (Some(forced), due) => Some((forced.max(self.not_deleted_before(due)), Method::Delete)),
-            // The pod may not be forced. If `due` is `None`, the pod waits for its blocker to go away.
+            // The pod may not be deleted. If `due` is `None`, the pod waits for its blocker to go away.
             (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
 
-    /// Time at which the do-not-disrupt annotation ends, or the pod is deleted despite another blocker. `None`: never.
+    /// Returns the time at which the do-not-disrupt annotation ends, or at which the pod is deleted despite another blocker.
+    /// `None`: the pod may stay.
     pub fn blocked_until(&self, window: Window) -> Option<Instant> {
         match (self.blocked.by(), self.state) {
             (Some(Blocker::DoNotDisrupt(_)), PodState::Waits { due }) => self.annotation_ends(due, window),
@@ -193,19 +195,20 @@ impl Tracked {
         }
     }
 
-    /// Time from which the do-not-disrupt annotation is ignored: the earlier of its expiry `own` and [`Window::critical_from`].
+    /// Returns the time from which the do-not-disrupt annotation is ignored: the earlier of its expiry `own` and
+    /// [`Window::critical_from`].
     fn annotation_ends(&self, own: Option<Instant>, window: Window) -> Option<Instant> {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// Earliest time of the next deletion. After a failed deletion: `RETRY` after that deletion, and not before `due`. Otherwise:
-    /// a time in the past.
+    /// Returns the earliest time of the next deletion. If the last request was a deletion: `RETRY` after that request, but not
+    /// before `due`. Otherwise the next deletion may be sent at once, and the time is in the past.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }
     }
 
-    /// Timeout of a request that is sent now. `None`: the client's default timeout.
+    /// Returns the timeout of a request that is sent now. `None`: the default timeout of the Kubernetes client.
     pub fn timeout(&self, method: Method, window: Window, now: Instant) -> Option<Duration> {
         match method {
             Method::Delete => None,
@@ -215,7 +218,8 @@ impl Tracked {
         }
     }
 
-    /// Grace period of a request that is sent now. `None`: the pod is terminating, and needs no further request.
+    /// Returns the grace period of a request that is sent now. `None`: the pod is terminating, and needs no further
+    /// request.
     pub fn grace_now(&self, window: Window, now: Instant) -> Option<Grace> {
         match self.deletion {
             Some(deletion) => window.shortened(deletion, now),
@@ -306,7 +310,7 @@ impl Tracked {
         }
     }
 
-    /// Records that the pod has a `deletionTimestamp`. If the pod would still run when the instance goes, a request with a
+    /// Records that the pod has a `deletionTimestamp`. If the pod would still run when AWS takes the instance, a request with a
     /// shorter grace period is due.
     pub fn terminating(&mut self, deletion: Deletion, given: Option<Duration>, window: Window, now: Instant) {
         self.deletion = Some(deletion);
@@ -335,7 +339,7 @@ impl Tracked {
         }
     }
 
-    /// Grace period of the last request, or the pod's own if no request was sent.
+    /// Returns the grace period of the last request, or the pod's own if no request was sent.
     fn granted(&self) -> Duration {
         match self.history.last_request().map(|last| last.grace) {
             Some(Grace::Clamped(given)) => given,
@@ -343,7 +347,7 @@ impl Tracked {
         }
     }
 
-    /// Shortest grace period that a request of any client gave the pod. `None`: not shorter than the pod's own.
+    /// Returns the shortest grace period that any client gave the pod. `None`: no client shortened the pod's own grace period.
     pub fn shortened_grace(&self) -> Option<Duration> {
         // A request that was refused gave the pod no grace period.
         let ours = self.history.may_be_accepted().then(|| self.granted());

@@ -19,6 +19,6 @@ pub enum Transition {
     Blocked(PodName, Blocker),
     /// A request to the pod failed. Logged again only if the message changes.
     Failed(PodName, String),
-    /// The client lacks a right. Logged once for each right.
+    /// RBAC denied a request of Spillway. Logged once for each missing permission.
     Forbidden(String),
 }

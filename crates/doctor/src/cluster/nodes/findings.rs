@@ -1,4 +1,4 @@
-//! Describes each cause that delays or blocks drains as a finding. Pure.
+//! Creates one finding for each cause that delays or blocks drains. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -57,14 +57,14 @@ pub(super) struct Fleet {
     settings: Settings,
     pub(super) ours: BTreeSet<NodeName>,
     others: BTreeMap<&'static str, usize>,
-    /// Nodes of `ours` that have neither a `NodeClaim` nor a label of Karpenter or EKS.
+    /// Nodes in `ours` without a `NodeClaim` and without a label of Karpenter or EKS.
     pub(super) unowned: BTreeSet<NodeName>,
-    /// Instances of the nodes in `ours` that have the taint of planned maintenance.
+    /// Nodes in `ours` that have the taint `spillway/planned`, with their instances.
     pub(super) tainted: BTreeMap<NodeName, InstanceId>,
 }
 
 impl Fleet {
-    /// Creates an empty fleet. Nodes are selected as for a spot notice, whatever `DrainOn` contains.
+    /// Creates an empty fleet. Nodes are selected as for a spot notice, even if `DrainOn` lacks `spot`.
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         let (ours, unowned) = (BTreeSet::new(), BTreeSet::new());
@@ -84,7 +84,7 @@ impl Fleet {
         }
     }
 
-    /// Records a node with the taint of planned maintenance, unless the node is already cordoned.
+    /// Records a node that has the taint `spillway/planned` and is not cordoned.
     pub(super) fn add_if_planned(&mut self, name: &str, spec: &ListedSpec) {
         let is_planned = !spec.unschedulable && spec.taints.iter().any(|taint| taint.key == PLANNED);
         let instance = spec.provider_id.rsplit('/').next().and_then(InstanceId::parse);

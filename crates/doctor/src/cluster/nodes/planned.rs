@@ -1,4 +1,4 @@
-//! Finds nodes with the taint of planned maintenance but without a scheduled drain.
+//! Finds nodes with the taint `spillway/planned` but without a scheduled drain.
 
 use std::collections::BTreeMap;
 

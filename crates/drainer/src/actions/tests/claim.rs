@@ -21,7 +21,7 @@ type Claimed = Result<Result<(String, ClaimResult), Next>, Failure>;
 async fn claimed_by(context: &TestContext, case: &Case, record: &mut Record) -> Claimed {
     let attempt = case.attempt(context).await;
     let target = case.target(&attempt);
-    match attempt.hold_action_during(claim(context, &target, Purpose::Drain, record)).await? {
+    match attempt.with_heartbeats(claim(context, &target, Purpose::Drain, record)).await? {
         Claiming::Claimed(node) => Ok(Ok((node.claim.node, node.claim.how))),
         Claiming::Ended(next) => Ok(Err(next)),
     }
@@ -164,6 +164,20 @@ async fn failing_claim_is_skipped_if_the_instance_goes() {
     let began = Instant::now();
     assert_eq!(of_rebalance([patch(), patch().says(200, node())]).await.unwrap().unwrap(), first(NODE));
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+/// No other notice would remove the taint.
+#[tokio::test(start_paused = true)]
+async fn taint_of_begun_maintenance_is_removed_later_if_the_api_server_fails() {
+    let mut case = Case::of(Kind::Maintenance, Deadline::Unknown);
+    case.notice.maintenance = Some(maintenance("M-1"));
+    let mut waiting = node();
+    waiting["spec"]["taints"] = json!([{"key": "spillway/planned", "value": "e-1", "effect": "PreferNoSchedule"}]);
+    let down = patch_node().says(500, status(500, "InternalError", "nodes"));
+    let api = [read_node(waiting), down].map(|call| call.repeated().at_any_time());
+    let check = scheduled(&format!("{NODE}.M-1.1")).with("spillway-undo-check");
+    let began = Reason::MaintenanceBegan(NODE.to_owned());
+    assert_eq!(of(case, api, [check]).await.unwrap(), Err(Outcome::Ignored(began).into()));
 }
 
 /// The instance may be in use again.

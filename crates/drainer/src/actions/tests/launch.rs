@@ -23,7 +23,7 @@ async fn waited(
     let (case, mut record) = (Case::held(Kind::Launch), Record::default());
     let attempt = case.attempt(&context).await;
     let target = case.target(&attempt);
-    let outcome = attempt.hold_action_during(await_ready(&context, &target, &mut record)).await;
+    let outcome = attempt.with_heartbeats(await_ready(&context, &target, &mut record)).await;
     (outcome, record.hook)
 }
 

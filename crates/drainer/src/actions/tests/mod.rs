@@ -126,7 +126,7 @@ async fn drain_case(context: &TestContext, case: &Case) -> (Result<Next, Failure
 async fn drain_held(context: &TestContext, case: &Case) -> (Result<Next, Failure>, Record) {
     let (attempt, mut record) = (case.attempt(context).await, Record::default());
     let target = case.target(&attempt);
-    let outcome = attempt.hold_action_during(Box::pin(drain(context, &target, &mut record))).await;
+    let outcome = attempt.with_heartbeats(Box::pin(drain(context, &target, &mut record))).await;
     (outcome, record)
 }
 

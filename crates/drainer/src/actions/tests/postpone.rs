@@ -49,3 +49,14 @@ async fn node_of_a_moved_maintenance_is_given_back() {
     let given_back = UncordonResult::GivenBack { node: NODE.to_owned() };
     assert_eq!(postponed([read_node(ours), uncordon_node()], aws).await.unwrap(), given_back);
 }
+
+/// A continuation would begin at once.
+#[tokio::test(start_paused = true)]
+async fn silent_cluster_is_tried_until_the_invocation_ends() {
+    let silent = call(format!("GET {NODE_PATH}")).repeated();
+    let aws = [scheduled(SCHEDULE), not_scheduled(SECOND)];
+    let began = Instant::now();
+    let failure = postponed([silent], aws).await.unwrap_err();
+    assert!(matches!(failure, Failure::Kubernetes { .. }), "{failure:?}");
+    assert_eq!(began.elapsed().as_secs(), 895);
+}

@@ -29,7 +29,7 @@ struct EventDraft<'a> {
     note: String,
     /// Time of the event. `None` for the current time.
     at: Option<Timestamp>,
-    /// Number of pods that have to leave. `None` unless the event is about a begun drain.
+    /// Number of pods that have to leave. Set only in the event about the start of a drain.
     pods: Option<usize>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> ReceiptDrain<'a> {
     }
 }
 
-/// Publishes the begin of a drain as an event on the node. `pods` is the number of leaving pods.
+/// Publishes the start of a drain as an event on the node. `pods` is the number of pods that have to leave.
 pub(super) async fn publish_begin(
     so_far: &Publication,
     pods: usize,
@@ -95,7 +95,7 @@ pub(super) async fn publish_begin(
     }
 }
 
-/// Publishes the begin or end of a blockage as events on the node and on the blocked pods.
+/// Publishes that pods are blocked, or no longer blocked, as events on the node and on these pods.
 pub(super) async fn publish_blockage(
     blockage: &BlockedPods,
     settings: &Settings,
@@ -123,13 +123,13 @@ pub(super) async fn publish_end(
     }
 }
 
-/// Builds the event of a begun drain.
+/// Builds the event about the start of a drain.
 fn begun(so_far: &Publication, pods: usize, now: Timestamp) -> Vec<Event> {
     let Some(drain) = ReceiptDrain::of(so_far) else { return Vec::new() };
     drain.events(vec![reasons::begun(&drain, pods)], now)
 }
 
-/// Builds the events of a blockage: one on the node, then one on each pod.
+/// Builds the events about blocked pods: one on the node, then one on each pod, up to [`MOST_BLOCKED`].
 fn blocked(blockage: &BlockedPods, now: Timestamp) -> Vec<Event> {
     let Some(drain) = ReceiptDrain::of(&blockage.publication) else { return Vec::new() };
     let of_pods = blockage.pods.iter().take(MOST_BLOCKED).map(|pod| reasons::blocked_pod(&drain, pod, blockage.turn));

@@ -13,7 +13,7 @@ use super::{About, EventDraft, EventSeverity, ReceiptDrain};
 const NAMESPACE_OF_NODES: &str = "default";
 /// Maximum length of an event's note that the API server accepts.
 const LONGEST_NOTE: usize = 1024;
-/// Annotation with the number of leaving pods, read by `tools/spillway drains`.
+/// Annotation with the number of pods that have to leave, read by `tools/spillway drains`.
 const PODS: &str = "spillway/pods";
 /// Maximum length of the object's name within an event's name, which may have 253 characters.
 const LONGEST_NAME: usize = 230;
@@ -53,7 +53,7 @@ impl EventSeverity {
     }
 }
 
-/// Reference to a node, with the node's name as the UID, as in the kubelet's events.
+/// Returns the reference to a node, with the node's name as the UID, as in the kubelet's events.
 fn node(name: &str) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
@@ -76,7 +76,7 @@ fn of_pod(name: &str, uid: &str) -> ObjectReference {
     }
 }
 
-/// Event name as in client-go: the object's name, a dot and a time in hexadecimal digits.
+/// Returns the event name as in client-go: the object's name, a dot and a time in hexadecimal digits.
 fn unique(name: &str, nanosecond: i128) -> String {
     let name = cut(name.to_owned(), LONGEST_NAME);
     format!("{}.{nanosecond:x}", name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))

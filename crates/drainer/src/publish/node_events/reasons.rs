@@ -61,7 +61,7 @@ pub(super) fn ended<'a>(drain: &ReceiptDrain<'_>) -> Option<EventDraft<'a>> {
     Some(EventDraft { about: About::Node, severity, reason, note, at: None, pods: None })
 }
 
-/// Event about a pod that is lost, or that a request made leave. `None` for other pods.
+/// Returns the event about a pod that is lost or was requested to leave. Returns `None` for other pods.
 pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<EventDraft<'a>> {
     let left_by = drain.publication.left_by(pod);
     let (severity, reason, what) = match pod.fate {
@@ -82,13 +82,13 @@ pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<Ev
     Some(EventDraft { about: About::Pod(pod), severity, reason, note, at, pods: None })
 }
 
-/// Note about an evicted pod. Names the cause if another drain or a person made the pod leave.
+/// Returns a note about an evicted pod. Names the cause if another drain or a person made the pod leave.
 fn evicted(pod: &PodRecord, left_by: Option<RequestedBy>) -> String {
     let cause = if left_by == Some(RequestedBy::Another) { format!(" ({})", pod.why()) } else { String::new() };
     format!("evicted, {}{cause}", grace(pod))
 }
 
-/// Text about a pod's grace period and the duration of the shutdown.
+/// Returns the text about a pod's grace period and the duration of the shutdown.
 fn grace(pod: &PodRecord) -> String {
     let mut grace = match pod.given_s {
         Some(given) => format!("with {given} s of its grace period of {} s", pod.grace_s),
