@@ -189,7 +189,7 @@ class _Visit:
         if not self._work.stack.completes_hooks:
             return "the stack ignores terminate hooks: neither DrainOn nor CordonOn has terminate"
         if not self._result.is_fine(Part.ACCESS, Part.RIGHTS):
-            return "not before the function can drain here: see above"
+            return "the function cannot drain here yet: fix the lines above"
         return None
 
     def _nodes_to_give_back(self) -> Iterable[Step]:

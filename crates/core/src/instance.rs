@@ -149,7 +149,7 @@ pub fn untrusted_owner_tag(tags: &BTreeMap<String, String>) -> Option<String> {
     let group = tags.get(GROUP).filter(|_| managed_by(tags) == ManagedBy::SelfManaged)?;
     let owner = if owner == ManagedBy::Karpenter { "Karpenter" } else { "EKS Auto Mode" };
     Some(format!(
-        "the tag {tag} says that {owner} manages the instance, which is in Auto Scaling group {group}: the tag is not believed, \
+        "the tag {tag} says that {owner} manages the instance, which is in Auto Scaling group {group}: the tag is ignored, \
          and the node's labels decide"
     ))
 }

@@ -206,7 +206,7 @@ impl Check {
 
     pub(crate) fn not_answered(id: CheckId, finding: FindingId, error: &CallError, what: &str) -> Self {
         let what = format!("{what}: {}", chain(error));
-        let to_do = format!("run the doctor again; if a right is missing, {REVERT_DRIFT}");
+        let to_do = format!("run the doctor again; if a permission is missing, {REVERT_DRIFT}");
         Self::made(id, &what, vec![Finding::new(finding, Severity::Unknown, error.action, &what, to_do)])
     }
 

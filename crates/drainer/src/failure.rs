@@ -94,9 +94,11 @@ impl Failure {
                 "; the cluster does not know the function's role: give it an access entry (see docs/install.md)"
             }
             Some(403) if error.is_of_resource(NODE_CLAIMS) => {
-                "; the function's group lacks a right: apply deploy/optional/karpenter.yaml"
+                "; the function's group lacks a permission: apply deploy/optional/karpenter.yaml"
             }
-            Some(403) if !error.is_of_admission() => "; the function's group lacks a right: apply deploy/rbac.yaml",
+            Some(403) if !error.is_of_admission() => {
+                "; the function's group lacks a permission: apply deploy/rbac.yaml"
+            }
             _ => "",
         }
     }

@@ -258,7 +258,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     }
 }
 
-/// Passes a notice that failed to a later invocation. If no time is left, completes the lifecycle action with
+/// Continues a failed notice in a later invocation. If no time is left, completes the lifecycle action with
 /// [`result_after_failure`] and returns the failure.
 async fn unfinished(
     context: &Context,
@@ -275,8 +275,7 @@ async fn unfinished(
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.with_heartbeats(completing).await {
         Ok(()) => Err(failure),
-        // The failure of the completion may be retried until the hook's timeout, which can be after the end of the drain's
-        // time.
+        // The completion may be retried until the hook's timeout, which can be later than the end of the drain.
         Err(not_completed) if attempt.leaves_time_after(&not_completed) => {
             actions::continue_next::continue_next(context, attempt, &not_completed, record).await
         }

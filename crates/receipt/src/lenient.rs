@@ -9,7 +9,7 @@ pub(crate) fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(written: D) 
     Ok(serde_json::from_value(Value::deserialize(written)?).ok())
 }
 
-/// Reads a list without the values that this version does not know.
+/// Reads a list, and drops the values that this version of Spillway does not know.
 pub(crate) fn known_ones<'de, D: Deserializer<'de>, T: DeserializeOwned>(written: D) -> Result<Vec<T>, D::Error> {
     let values: Vec<Value> = known(written)?.unwrap_or_default();
     Ok(values.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect())

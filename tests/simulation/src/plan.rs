@@ -192,7 +192,7 @@ pub(crate) enum Fault {
     Refused,
     /// 401, for a moment.
     Unauthorized,
-    /// 403: a right is missing, or credentials have expired.
+    /// 403: a permission is missing, or credentials have expired.
     Denied,
     /// A webhook on nodes fails: nodes cannot be changed.
     Webhook,

@@ -12,7 +12,7 @@ const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(5);
 const QUEUED: SignedDuration = SignedDuration::from_hours(2);
 /// Maximum time for which a lifecycle hook holds an instance.
 const HOOK_WAITS: SignedDuration = SignedDuration::from_hours(48);
-/// Maximum time from a notice to the start of the announced maintenance, usually a few weeks.
+/// Maximum time from a notice to the start of the announced maintenance. Usually the maintenance starts within a few weeks.
 const ANNOUNCED: SignedDuration = SignedDuration::from_hours(366 * 24);
 
 /// Returns the reason to ignore a notice if AWS cannot have sent a notice with this `time` or `deadline`.

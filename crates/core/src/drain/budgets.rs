@@ -1,6 +1,6 @@
 //! Tracks PodDisruptionBudgets (PDBs) that block pods, and decides which of these pods to evict next. Pure.
 //!
-//! A budget allows a number of disruptions. As many eviction requests for its pods are sent, the longest waiting pods first.
+//! A budget allows a number of disruptions. This number of evictions is requested, first for the pods that have waited longest.
 //! Every few seconds one more request is sent as a probe, in case the watch has missed a change of the budget. After an edit of
 //! the budget, one request is sent for each of its pods, because an edit may release pods without a change of
 //! `disruptionsAllowed`.

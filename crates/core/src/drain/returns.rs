@@ -55,8 +55,8 @@ impl Returns {
         Self { cordoned, tracked: 0, rounds: 0, round: None, last_late_pod_at: None }
     }
 
-    /// Creates the initial state for a node that could not be cordoned. A pod that is created after `claimed` counts as placed
-    /// after the cordon.
+    /// Creates the initial state for a node that could not be cordoned. Pods that are created after `claimed` are treated like
+    /// pods that were placed after a cordon.
     pub fn for_uncordoned(claimed: Timestamp) -> Self {
         Self::since(claimed.saturating_sub(SCHEDULER_LAG + CLOCK_SKEW).unwrap_or(Timestamp::MIN))
     }
@@ -84,8 +84,8 @@ impl Returns {
         arrival
     }
 
-    fn judge(&mut self, pod: &Pod, later_than_cordon: SignedDuration, now: Instant) -> Arrival {
-        let from = self.cordoned.saturating_add(later_than_cordon).unwrap_or(Timestamp::MAX);
+    fn judge(&mut self, pod: &Pod, offset_from_cordon: SignedDuration, now: Instant) -> Arrival {
+        let from = self.cordoned.saturating_add(offset_from_cordon).unwrap_or(Timestamp::MAX);
         if pod.metadata.creation_timestamp.as_ref().is_none_or(|created| created.0 < from) {
             return Arrival::BeforeCordon;
         }

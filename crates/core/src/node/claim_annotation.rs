@@ -38,7 +38,7 @@ pub struct ClaimAnnotation {
     pub boot: Option<String>,
 }
 
-/// Data of a planned drain for the limit of concurrent drains in a zone.
+/// Data about a drain for maintenance. The number of concurrent drains in a zone is limited by these data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -44,7 +44,7 @@ pub(super) async fn run_check(
 pub(super) fn unknown_cluster(failure: &Failure, cluster: &ClusterName, invocation: &Invocation) -> Check {
     let (name, region) = (quoted(cluster), &invocation.home.region);
     let to_do = format!(
-        "correct the name if the cluster does not exist; if a right is missing, add the cluster to the parameter Clusters, or \
+        "correct the name if the cluster does not exist; if a permission is missing, add the cluster to the parameter Clusters, or \
          {REVERT_DRIFT}"
     );
     let finding =

@@ -41,9 +41,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     let claim_began = Instant::now();
     // Boxed: in a debug build the future is too large for a thread's stack.
-    let own_window = attempt.window_of_hook().boxed_local().shared();
-    // `own_window` reads the hook's timeouts during the claim, because the claim must not wait for Auto Scaling.
-    let node = match beside(claim(context, target, Purpose::Drain, record), own_window.clone()).await? {
+    let window_by_hook = attempt.window_of_hook().boxed_local().shared();
+    // `window_by_hook` reads the hook's timeouts during the claim, because the claim must not wait for Auto Scaling.
+    let node = match beside(claim(context, target, Purpose::Drain, record), window_by_hook.clone()).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
     };
@@ -52,7 +52,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     log_claim(&node.claim, attempt.notice);
     attempt.join(&node.claim, target.instance);
-    let hook_window = own_window.map(|window| attempt.limited_to_joined_claim(window)).boxed_local().shared();
+    let hook_window = window_by_hook.map(|window| attempt.limited_to_joined_claim(window)).boxed_local().shared();
     // A failure to schedule the check must not delay the drain. It is returned after the drain.
     let arranged = undo_check::schedule_first_check(context, attempt, &node.claim).await;
     let action = DrainAction { context, target, node: &node, claim_began, hook_window, stop: stop(attempt, &node) };
@@ -146,8 +146,9 @@ impl DrainAction<'_> {
         report
     }
 
-    /// Waits for volumes and load balancers, then completes the lifecycle action. Fails and leaves the action open if a later
-    /// invocation can continue the wait, or if the invocation ends before the drain's deadline.
+    /// Waits for volumes and load balancers, then completes the lifecycle action. Leaves the action open and fails in two
+    /// cases: a later invocation can continue the wait; or pods are left when the invocation ends, and the drain's deadline
+    /// comes later.
     async fn wait_and_complete(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
         let (attempt, node) = (self.target.attempt, &self.node.claim.node);
         let end = report.window.end;

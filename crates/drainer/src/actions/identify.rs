@@ -1,7 +1,7 @@
 //! Identifies the instance of a notice: by EC2, or by the instance's node if EC2 does not answer in time.
 //!
-//! `DescribeInstances` may fail while an Availability Zone is down or many notices arrive. A node from the search is safe to
-//! claim, because the claim tests the node's provider id.
+//! `DescribeInstances` may fail while an Availability Zone is down or many notices arrive. The known clusters are then searched
+//! for the node. The node is safe to claim, because the claim tests its provider id.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -113,8 +113,8 @@ pub(crate) fn result_after_failure(
     }
 }
 
-/// Returns the result for a lifecycle action while pods are left: `ABANDON` if the group then keeps the instance, else
-/// `CONTINUE`.
+/// Returns the result for a lifecycle action while pods are left: `ABANDON` if the group keeps instances whose action is
+/// abandoned, else `CONTINUE`.
 pub(crate) fn with_pods_left(attempt: &Attempt<'_>) -> LifecycleResult {
     if attempt.is_kept() { LifecycleResult::Abandon } else { LifecycleResult::Continue }
 }

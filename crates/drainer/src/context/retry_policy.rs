@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(retried_for(401, in_seconds(120).into(), 0).await, 30);
         assert_eq!(retried_for(401, in_seconds(30).into(), 0).await, 30, "too late for Lambda's retry");
         assert_eq!(retried_for(401, in_seconds(120).into(), 40).await, 80, "too late for Lambda's retry");
-        assert_eq!(retried_for(403, in_seconds(30).into(), 0).await, 0, "a right is missing");
+        assert_eq!(retried_for(403, in_seconds(30).into(), 0).await, 0, "a permission is missing");
     }
 
     #[tokio::test(start_paused = true)]

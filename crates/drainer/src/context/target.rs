@@ -41,7 +41,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) settings: &'a Settings,
     /// Window of the drain without regard to the hook's timeouts, unlike [`Self::window_of_hook`].
     pub(crate) window: Window,
-    /// Deadline of a spot notice, if [`Self::join`] has adopted one.
+    /// Deadline that [`Self::join`] adopted from the spot notice that holds the claim.
     joined: Cell<Option<Timestamp>>,
 }
 

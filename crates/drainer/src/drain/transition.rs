@@ -28,7 +28,10 @@ pub(super) fn log(transition: Transition) {
             "cannot evict pod {pod}; trying again"
         ),
         Transition::Forbidden(why) => {
-            tracing::warn!(error = why, "a right is missing (apply deploy/rbac.yaml); trying again every few seconds");
+            tracing::warn!(
+                error = why,
+                "a permission is missing (apply deploy/rbac.yaml); trying again every few seconds"
+            );
         }
     }
 }

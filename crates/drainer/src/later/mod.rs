@@ -1,4 +1,4 @@
-//! Later invocations of the function: at once by the function itself, or at a set time by EventBridge Scheduler.
+//! Starts another invocation: the function invokes itself at once, or EventBridge Scheduler invokes the function at a set time.
 
 mod schedules;
 

@@ -55,7 +55,7 @@ impl NodeWatch {
                         tracing::warn!(
                             node.name = node,
                             error = chain(&error),
-                            "cannot watch node {node}; looking every few seconds"
+                            "cannot watch node {node}; polling every few seconds"
                         );
                     }
                     return ObservedNodeChange::Unknown;

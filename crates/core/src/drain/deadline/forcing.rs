@@ -6,8 +6,7 @@ use tokio::time::Instant;
 
 use super::{Termination, Window};
 
-/// Minimum length of a shortened pause. The pause after a failed request is shortened if the pod's forced deletion is due
-/// earlier.
+/// A pause after a failed request is cut short if the pod's forced deletion is due, but not below this length.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Minimum timeout of an eviction. The API server answered each of 110 concurrent evictions within 240 ms.
@@ -47,8 +46,8 @@ impl Window {
     }
 
     /// Returns the time from which a blocked pod is deleted despite its PDB: the last safe moment, but not before
-    /// [`half`](Self::half). If a lifecycle hook holds the instance and the node is dead: `dead_since`, if earlier. `None`: AWS
-    /// may keep the instance.
+    /// [`half`](Self::half). On a dead node whose instance a lifecycle hook holds, this time is `dead_since` if that is
+    /// earlier. `None`: AWS may keep the instance.
     pub fn forced_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return self.last_safe_moment(grace);

@@ -22,7 +22,7 @@ impl Tracked {
         if self.state != PodState::Requested {
             if answer == Answer::Leaving {
                 self.accepted(now);
-                // The pod was annotated to stay after its eviction had been sent, and leaves nevertheless.
+                // Somebody annotated the pod to stay, but only after its eviction was sent. The pod leaves.
                 return matches!(self.state, PodState::Stays(_)).then(|| self.leaves(now));
             }
             return None;

@@ -31,10 +31,10 @@ impl fmt::Display for Blocker {
         match self {
             Self::Budget(budget) => write!(f, "PodDisruptionBudget {budget}"),
             Self::SeveralBudgets(names) if names.is_empty() => {
-                f.write_str("more than one PodDisruptionBudget (leave the pod one)")
+                f.write_str("more than one PodDisruptionBudget (only one may select the pod)")
             }
             Self::SeveralBudgets(names) => {
-                write!(f, "PodDisruptionBudgets {} (leave the pod one)", names.join(" and "))
+                write!(f, "PodDisruptionBudgets {} (only one may select the pod)", names.join(" and "))
             }
             Self::Namespace => f.write_str("the deletion of its namespace"),
             Self::DoNotDisrupt(do_not_disrupt) => do_not_disrupt.fmt(f),

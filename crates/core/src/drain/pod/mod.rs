@@ -202,7 +202,7 @@ impl Tracked {
     }
 
     /// Returns the earliest time of the next deletion. If the last request was a deletion: `RETRY` after that request, but not
-    /// before `due`. Otherwise the next deletion may be sent at once, and the time is in the past.
+    /// before `due`. Otherwise the deletion may be sent at once: returns a time in the past.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }

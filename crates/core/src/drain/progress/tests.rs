@@ -158,7 +158,7 @@ fn new_list_shows_the_pods_that_went_in_the_meantime() {
 fn blocked_pod_is_deleted_at_its_last_safe_moment() {
     let now = Instant::now();
     let annotated = || do_not_disrupt::annotated("web-0", "true", None);
-    let several = "more than one PodDisruptionBudget (leave the pod one)";
+    let several = "more than one PodDisruptionBudget (only one may select the pod)";
     let failing = "its failing eviction (the API server answered 403: a webhook says no)";
     for (pod, answer, window, forced_s, blocker) in [
         (pod("web-0", None), blocked(), hard(now, 120), 88, "PodDisruptionBudget web"),

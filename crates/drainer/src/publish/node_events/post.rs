@@ -29,7 +29,7 @@ impl Unwritten {
     pub(super) fn warn(&self) {
         let Self { count, all, error } = self;
         let remedy = match error.code() {
-            Some(403) => "a right is missing (apply deploy/optional/node-events.yaml)",
+            Some(403) => "a permission is missing (apply deploy/optional/node-events.yaml)",
             _ => "the log and the receipt have their content",
         };
         tracing::warn!(error = chain(&error), "{count} of {all} Kubernetes events were not written: {remedy}");

@@ -185,7 +185,7 @@ fn two_budgets_of_a_pod_are_named_and_logged_once() {
     progress.budgets_changed("shop", Change::Listed(two_budgets()), now);
     let transitions = progress.take_transitions();
     let [Transition::Blocked(_, by)] = transitions.as_slice() else { panic!("{transitions:?}") };
-    assert_eq!(by.to_string(), "PodDisruptionBudgets all and web (leave the pod one)");
+    assert_eq!(by.to_string(), "PodDisruptionBudgets all and web (only one may select the pod)");
 
     let again = now + seconds(5);
     assert_eq!(progress.next_due(now), Some(again));
