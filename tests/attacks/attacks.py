@@ -271,7 +271,7 @@ ATTACKS = (
     Attack(("lambda:CreateFunction", "iam:PassRole"), "a function of their own gets its role", makes_a_function),
     Attack(("sts:AssumeRole",), "they take its role", takes_the_role),
     Attack(("iam:UpdateAssumeRolePolicy",), "its role trusts them", takes_the_role),
-    Attack(A_ROLE, "a role of a name that the sample excepts", makes_a_role),
+    Attack(A_ROLE, "a role with a name that `guard-scp.json` exempts", makes_a_role),
     Attack(CHANGED[::2], "another template for the stack, where it has a service role", calls(*CHANGED, of=STACK)),
     attack("cloudformation:DeleteStack", "the stack is deleted", MISSED, STACK),
     Attack(("scheduler:CreateSchedule", "iam:PassRole"), "a schedule in the stack's group", plans),

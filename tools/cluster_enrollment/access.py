@@ -52,7 +52,7 @@ def _is_ours(entry: Entry, stack: Stack) -> bool:
 
 
 def remembered(cluster: Cluster, stack: Stack) -> str:
-    """The parameter in which the doctor has written where the cluster is: crates/eks/src/remembered.rs."""
+    """The parameter in which the doctor has written where the cluster is: crates/eks/src/stored.rs."""
     return f"/spillway/{stack.name}/clusters/{cluster.name}"
 
 

@@ -24,7 +24,7 @@ pub(super) struct LifecycleDetail {
 pub(super) const REPLACES_ROOT_VOLUME: &str = "ReplaceRootVolume";
 
 impl LifecycleDetail {
-    /// Returns `Parsed::Unknown`, because this version does not know the action or the destination.
+    /// Returns `Parsed::Unknown` with the `action` and the `destination`, one of which this version of Spillway does not know.
     pub(super) fn unknown(&self) -> Parsed {
         let named = |name: &Option<String>| name.as_deref().map_or_else(|| "none".to_owned(), quoted);
         let (action, destination) = (named(&self.action), named(&self.destination));

@@ -74,7 +74,7 @@ pub enum Fate {
     Clean,
     /// The pod shut down with a shortened grace period.
     Clamped,
-    /// The pod was deleted because its eviction was blocked, and shut down.
+    /// The eviction was blocked, so the pod was deleted. The pod then shut down.
     Forced,
     /// The pod was left on the node, such as a pod of a `DaemonSet`.
     Stayed,
@@ -125,7 +125,7 @@ impl Fate {
 }
 
 impl Pod {
-    /// Returns the `namespace/name` of the pod.
+    /// Returns `namespace/name` of the pod.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {

@@ -75,7 +75,8 @@ impl Reader {
         self.read_or_explain(setting, |value| parse(value).ok_or_else(|| describe(value)))
     }
 
-    /// Same as [`Self::read`], but for values that may be secrets: `parse` describes the problem.
+    /// Reads a setting that may be a secret. Same as [`Self::read`], but `parse` writes the error message, which must not
+    /// contain the value.
     pub fn read_or_explain<T>(&mut self, setting: Setting, parse: impl Fn(&str) -> Result<T, String>) -> T {
         let given = self.variables.iter().find(|(name, _)| name == setting.name);
         if let Some((_, value)) = given

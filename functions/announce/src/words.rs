@@ -32,7 +32,7 @@ pub(crate) fn lost_pods(lost: usize) -> String {
     if lost == 0 { String::new() } else { format!(", {} lost", count(lost, "pod")) }
 }
 
-/// Returns the name of the node, or the instance id if the name is unknown, with the cluster.
+/// Returns the name of the node and its cluster. If the name is unknown, the instance id replaces the name.
 pub(crate) fn node(node: &Node<'_>) -> String {
     let instance = || node.receipts().find_map(|receipt| receipt.instance.as_deref());
     let name = node.name().or_else(instance).unwrap_or("a notice");

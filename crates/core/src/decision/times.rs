@@ -80,7 +80,7 @@ pub fn next_undo_check(now: Timestamp) -> Timestamp {
     now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns `true` if the node usually has a claim at an undo check for this kind of notice.
+/// Returns `true` if an undo check for this kind of notice usually finds a claim on the node.
 pub fn expects_claim(kind: Kind) -> bool {
     matches!(kind, Kind::Rebalance | Kind::Maintenance | Kind::MaintenanceOver | Kind::ReplaceRootVolume)
 }

@@ -66,7 +66,7 @@ impl Blockage {
     pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
             None => BlockageStage::Short,
-            // The pods of the first event are no longer known.
+            // The list of the first event is not kept. All pods that still have to leave stand in for the list.
             Some(PublishedBlockage::Begun) => BlockageStage::Published(
                 pods.iter().filter(|(_, pod)| has_to_leave(pod)).map(|(uid, _)| uid.clone()).collect(),
             ),

@@ -163,6 +163,7 @@ impl KnownBudgets {
 pub fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
     let blocked = pods.values().filter(|pod| match pod.blocked.by() {
         Some(Blocker::Budget(_)) => pod.state == PodState::Waits { due: None },
+        // The eviction of such a pod is retried, so the pod has a `due` time.
         Some(Blocker::SeveralBudgets(_)) => pod.waits(),
         _ => false,
     });

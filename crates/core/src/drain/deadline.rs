@@ -49,6 +49,7 @@ pub enum Termination {
 }
 
 impl Termination {
+    /// Returns the time at which AWS takes the instance whatever happens. Grace periods are shortened to end before this time.
     pub fn hard(self) -> Option<Instant> {
         match self {
             Self::At(at) => Some(at),
@@ -56,6 +57,7 @@ impl Termination {
         }
     }
 
+    /// Returns the latest time at which AWS takes the instance. `None`: this time is unknown.
     pub fn latest(self) -> Option<Instant> {
         match self {
             Self::At(at) | Self::AtTheLatest(at) => Some(at),

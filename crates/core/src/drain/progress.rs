@@ -320,6 +320,7 @@ impl Progress {
     pub fn changed(&mut self, change: Change<Pod>, now: Instant) {
         match change {
             Change::Applied(pod) => self.observe(&pod, Returns::came, now),
+            // The garbage collector deleted the object, but the containers may still run.
             Change::Deleted(pod) if self.is_collected(&pod) => self.observe(&pod, Returns::came, now),
             Change::Deleted(pod) => {
                 if let Some(uid) = pod.metadata.uid {

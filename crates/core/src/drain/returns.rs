@@ -74,7 +74,8 @@ impl Returns {
     }
 
     /// Classifies a pod that came during the invocation. A pod that tolerates the cordon counts as [`Arrival::Returned`] if it
-    /// was created after the cordon, or less than `CLOCK_SKEW` before.
+    /// was created after the cordon, or less than `CLOCK_SKEW` before. Any other pod counts as late until `SCHEDULER_LAG +
+    /// CLOCK_SKEW` after the cordon.
     pub fn came(&mut self, pod: &Pod, now: Instant) -> Arrival {
         let tolerates = pod.spec.tolerates_cordon;
         let arrival = self.judge(pod, if tolerates { -CLOCK_SKEW } else { SCHEDULER_LAG + CLOCK_SKEW }, now);
@@ -84,6 +85,7 @@ impl Returns {
         arrival
     }
 
+    /// Classifies a pod. A pod that was created before `cordoned + offset_from_cordon` counts as placed before the cordon.
     fn judge(&mut self, pod: &Pod, offset_from_cordon: SignedDuration, now: Instant) -> Arrival {
         let from = self.cordoned.saturating_add(offset_from_cordon).unwrap_or(Timestamp::MAX);
         if pod.metadata.creation_timestamp.as_ref().is_none_or(|created| created.0 < from) {

@@ -37,7 +37,7 @@ pub enum ClaimResult {
     Again,
     /// Another notice, or another delivery of the same event, had claimed the node.
     Joined { notice: String, event: String },
-    /// The API server denied the claim or failed. The node's pods are evicted without a cordon, because AWS takes the instance.
+    /// The API server denied the claim or failed. The node's pods are evicted without a cordon.
     Denied(Box<Status>),
 }
 

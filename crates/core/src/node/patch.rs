@@ -24,7 +24,8 @@ impl Operations {
         self.0.push(PatchOperation::Test(TestOperation { path, value: value.into() }));
     }
 
-    /// Requires that the label or annotation `key` is as in `observed`. If `observed` is `None`, requires that `map` is absent.
+    /// Requires that the entry `key` of `map` (`labels` or `annotations`) is as in `observed`. If `observed` is `None`,
+    /// requires that the node has no such map.
     pub fn test_entry(&mut self, map: &str, key: &str, observed: Option<&BTreeMap<String, String>>) {
         match observed {
             Some(entries) => self.test(&["metadata", map, key], entries.get(key).cloned()),

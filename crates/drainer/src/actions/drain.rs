@@ -98,7 +98,7 @@ impl DrainAction<'_> {
         let begun = self.publication(record);
         let mut side_task = self.side_task(&begun, listed);
         let report = self.evict(listed, &mut side_task, record).await;
-        let marking = Box::pin(pace::mark_over(self.target.attempt, self.node, &report));
+        let marking = Box::pin(pace::mark_drain_over(self.target.attempt, self.node, &report));
         let (outcome, (), ()) =
             tokio::join!(self.wait_and_complete(&report, record), Box::pin(side_task.finish()), marking);
         outcome
@@ -146,9 +146,9 @@ impl DrainAction<'_> {
         report
     }
 
-    /// Waits for volumes and load balancers, then completes the lifecycle action. Leaves the action open and fails in two
-    /// cases: a later invocation can continue the wait; or pods are left when the invocation ends, and the drain's deadline
-    /// comes later.
+    /// Waits for volumes and load balancers, then completes the lifecycle action. Fails without completing the action if a
+    /// later invocation can continue the wait. Also fails if pods are left when this invocation ends before the drain's
+    /// deadline.
     async fn wait_and_complete(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
         let (attempt, node) = (self.target.attempt, &self.node.claim.node);
         let end = report.window.end;
@@ -189,8 +189,11 @@ impl DrainAction<'_> {
             (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
             }
-            // This drain joined the drain of a spot notice, whose receipt names the pods that were lost at the deadline.
-            (DrainEnd::TimeUp, _) if attempt.has_joined() && matches!(record.hook, HookStatus::AlreadyOver(_)) => {
+            // This drain took over the deadline of a spot notice, and its own hook is over. The receipt of the spot notice
+            // names the lost pods.
+            (DrainEnd::TimeUp, _)
+                if attempt.has_spot_deadline() && matches!(record.hook, HookStatus::AlreadyOver(_)) =>
+            {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost) })
             }
             (DrainEnd::TimeUp, _) if attempt.is_kept() => Err(kept(attempt, node, &counts, record)),

@@ -128,7 +128,7 @@ fn request_deadline(attempt: &Attempt<'_>) -> Instant {
 }
 
 /// Records in the claim that the drain is over, so that a postponed drain may begin.
-pub(super) async fn mark_over(attempt: &Attempt<'_>, node: &ClaimedNode, report: &DrainReport) {
+pub(super) async fn mark_drain_over(attempt: &Attempt<'_>, node: &ClaimedNode, report: &DrainReport) {
     let goes_on = match report.end {
         DrainEnd::TimeUp => attempt.is_cut_short(),
         DrainEnd::Stopped(reason) => reason == StopReason::GivenBack,

@@ -1,5 +1,7 @@
 //! Postpones a drain: creates a schedule that delivers the notice again when the drain begins.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use kube::Api;
 use spillway_core::decision;
@@ -8,6 +10,7 @@ use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{self, History};
 use spillway_notice::payload;
+use tokio::time::Instant;
 
 use super::give_back::{NotGivenBack, UncordonDeadlines, connect_deadline, give_back};
 use super::undo_check;
@@ -18,6 +21,9 @@ use crate::node::pace;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
+/// Maximum time for the API server's first answer. After a failure a continuation begins at once, so a shorter time would cause
+/// more invocations.
+const UNCORDONED_WITHIN: Duration = Duration::from_mins(2);
 /// Maximum time from the taint of a node to the node's drain. The scheduler prefers nodes without the taint for evicted pods.
 const TAINTED_FOR: SignedDuration = SignedDuration::from_mins(30);
 
@@ -59,8 +65,7 @@ pub(crate) async fn postpone(
     let cause = UncordonCause::of_notice(notice).filter(|_| !matches!(why, Postponement::Waits(_)));
     let uncordoned = match cause {
         Some(cause) => {
-            // Not sooner, because a continuation would begin at once.
-            let connect_by = invocation.drains_until().min(invocation.clock.instant(begins));
+            let connect_by = invocation.drains_until().min(Instant::now() + UNCORDONED_WITHIN);
             let until = UncordonDeadlines { connect_by, ready_by: None };
             give_back(context, target.cluster, target.instance, &cause, until).await
         }
@@ -102,7 +107,8 @@ async fn taint(context: &Context, target: &Target<'_>) {
 }
 
 /// Removes the taint of a node whose maintenance began before its drain. If the API server fails, an undo check removes the taint
-/// later. Other failures are only logged, because the doctor reports leftover taints.
+/// later, and the notice fails if this check cannot be scheduled. Other failures are only logged, because the doctor reports
+/// leftover taints.
 pub(super) async fn remove_taint(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<(), Failure> {
     let Attempt { notice, invocation, .. } = target.attempt;
     let Some(cause) = UncordonCause::of_notice(notice) else { return Ok(()) };

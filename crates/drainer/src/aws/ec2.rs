@@ -39,7 +39,7 @@ const ALL_STATES: [&str; 6] = ["pending", "running", "shutting-down", "terminate
 /// Form of a `DescribeInstances` call. EC2 throttles each form separately ("Request throttling for the Amazon EC2 API").
 #[derive(Debug, Clone, Copy)]
 enum RequestForm {
-    /// The call filters by the instance id. EC2 allows 100 calls at once, then 20 per second.
+    /// The call has the instance id and a filter that matches every state. EC2 allows 100 calls at once, then 20 per second.
     Filtered,
     /// The call has the instance id without a filter. EC2 allows 50 calls at once, then 10 per second.
     IdAlone,

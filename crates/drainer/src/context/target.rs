@@ -124,7 +124,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns `true` if [`Self::join`] adopted the deadline of a spot notice.
-    pub(crate) fn has_joined(&self) -> bool {
+    pub(crate) fn has_spot_deadline(&self) -> bool {
         self.joined.get().is_some()
     }
 

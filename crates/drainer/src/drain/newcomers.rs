@@ -23,7 +23,7 @@ pub(super) struct Newcomers<'a> {
     is_anothers: bool,
 }
 
-/// Check of the node in progress. `checked_pods` counts the pods that waited when the check started.
+/// Running check of the node to which new pods came. `checked_pods` is the number of pods that waited when the check started.
 struct NameOwnerCheck {
     checked_pods: usize,
     owner: LocalBoxFuture<'static, NameOwner>,

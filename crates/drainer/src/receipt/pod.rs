@@ -133,7 +133,7 @@ fn why_lost(pod: &Tracked, watch_error: Option<&str>) -> String {
         }
         (_, None, Some(blocker)) => blocked(pod, blocker),
         (PodState::Requested, None, None) => "the API server did not answer its eviction".to_owned(),
-        (_, None, None) => "pods that leave first were still there".to_owned(),
+        (_, None, None) => "its eviction was not due yet".to_owned(),
     }
 }
 

@@ -76,7 +76,7 @@ impl Window {
     }
 
     /// Returns the time from which a pod of the tier `Last` is evicted even if other pods remain: `LEAST_TIME_FOR_A_BUDGET`
-    /// before [`Self::forced_from`], but not after [`Self::last_safe_moment`].
+    /// before [`Self::forced_from`], but not after [`Self::last_safe_moment`], which can be earlier than `forced_from`.
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);

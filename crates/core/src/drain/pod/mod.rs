@@ -144,7 +144,7 @@ impl Tracked {
     }
 
     /// Returns `true` if the pod waits for its blocker to go away, and not for a retry after a failure.
-    pub fn is_blocked(&self) -> bool {
+    pub fn waits_for_blocker(&self) -> bool {
         self.waits() && self.blocked.by().is_some() && self.failures.is_none()
     }
 
@@ -305,7 +305,7 @@ impl Tracked {
 
     /// Makes the pod's eviction due now, if `is_released` returns `true` for the pod's blocker.
     pub fn release(&mut self, is_released: impl Fn(&Blocker) -> bool, now: Instant) {
-        if self.is_blocked() && self.blocked.by().is_some_and(is_released) {
+        if self.waits_for_blocker() && self.blocked.by().is_some_and(is_released) {
             self.settle(PodState::Waits { due: Some(now) });
         }
     }
@@ -315,7 +315,7 @@ impl Tracked {
     pub fn terminating(&mut self, deletion: Deletion, given: Option<Duration>, window: Window, now: Instant) {
         self.deletion = Some(deletion);
         self.history.least_given = self.history.least_given.into_iter().chain(given).min();
-        if self.is_blocked() || self.is_shortened_by_another() {
+        if self.waits_for_blocker() || self.is_shortened_by_another() {
             self.history.left_by = Some(RequestedBy::Another);
         }
         if !self.waits() {
@@ -382,7 +382,7 @@ impl Tracked {
         if matches!(self.state, PodState::Gone { .. } | PodState::Stays(_)) {
             return None;
         }
-        if self.is_blocked() {
+        if self.waits_for_blocker() {
             self.history.left_by = Some(RequestedBy::Another);
         }
         self.settle(PodState::Gone { at: now });

@@ -75,7 +75,7 @@ async fn hook_without_a_node_gets_the_result_of_its_setting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn last_answer_depends_on_the_failure_and_its_stage() {
+async fn result_depends_on_the_failure_and_its_stage() {
     let variables = [("SPILLWAY_HOOKS_WITHOUT_NODE", "ABANDON"), ("SPILLWAY_LAUNCH", "ABANDON")];
     let context = TestContext::new(&variables, [], [hook_described(), hook_described()]);
     let (terminate, launch) = (Case::held(Kind::Terminate), Case::held(Kind::Launch));

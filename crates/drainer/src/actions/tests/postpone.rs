@@ -50,13 +50,13 @@ async fn node_of_a_moved_maintenance_is_given_back() {
     assert_eq!(postponed([read_node(ours), uncordon_node()], aws).await.unwrap(), given_back);
 }
 
-/// A continuation would begin at once.
+/// A continuation begins at once, so the time is not shorter.
 #[tokio::test(start_paused = true)]
-async fn silent_cluster_is_tried_until_the_invocation_ends() {
+async fn silent_cluster_is_tried_for_two_minutes() {
     let silent = call(format!("GET {NODE_PATH}")).repeated();
     let aws = [scheduled(SCHEDULE), not_scheduled(SECOND)];
     let began = Instant::now();
     let failure = postponed([silent], aws).await.unwrap_err();
     assert!(matches!(failure, Failure::Kubernetes { .. }), "{failure:?}");
-    assert_eq!(began.elapsed().as_secs(), 895);
+    assert_eq!(began.elapsed().as_secs(), 120);
 }
