@@ -168,7 +168,7 @@ async fn failing_claim_is_skipped_if_the_instance_goes() {
 
 /// No other notice would remove the taint.
 #[tokio::test(start_paused = true)]
-async fn taint_of_begun_maintenance_is_removed_later_if_the_api_server_fails() {
+async fn taint_of_begun_maintenance_is_removed_after_an_outage() {
     let mut case = Case::of(Kind::Maintenance, Deadline::Unknown);
     case.notice.maintenance = Some(maintenance("M-1"));
     let mut waiting = node();
