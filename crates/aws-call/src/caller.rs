@@ -51,7 +51,7 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Creates a call in the AWS JSON protocol. `target` is the header `X-Amz-Target`: `AmazonSSM.GetParameter`.
+    /// Creates a call in the AWS JSON protocol. `target` is the header `X-Amz-Target`, such as `AmazonSSM.GetParameter`.
     #[must_use]
     pub fn json(service: Service, action: &'static str, target: &'a str, body: &'a str) -> Self {
         let headers = vec![("content-type", "application/x-amz-json-1.1"), ("x-amz-target", target)];
@@ -97,7 +97,7 @@ impl Caller {
         }
     }
 
-    /// Returns the configured endpoint (`AWS_ENDPOINT_URL_SNS`), or else the default endpoint in `region`.
+    /// Returns the configured endpoint (for SNS: `AWS_ENDPOINT_URL_SNS`), or else the default endpoint in `region`.
     fn endpoint(&self, service: Service, region: &str) -> String {
         let key = ServiceConfigKey::builder().service_id(service.id()).env("AWS_ENDPOINT_URL").profile("endpoint_url");
         let key = key.build().expect("it is complete");

@@ -8,7 +8,7 @@ use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use spillway_retry::Transient;
 
-/// Error of an AWS call, made by an SDK client or by [`Caller`](crate::Caller).
+/// Error of an AWS call through an SDK client or through [`Caller`](crate::Caller).
 #[derive(Debug)]
 pub struct CallError {
     /// IAM action, such as `ec2:DescribeInstances`.
@@ -92,7 +92,7 @@ impl CallError {
         self.answer.strip_prefix(code).is_some_and(|rest| rest.starts_with(':'))
     }
 
-    /// Creates an error from an AWS response, classified by `code` and `status`.
+    /// Creates an error from an AWS response. `code` and `status` determine the kind.
     #[must_use]
     pub fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
         let kind = kind_of(code, status.unwrap_or_default());

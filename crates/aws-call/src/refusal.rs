@@ -1,7 +1,7 @@
-//! Reads the error code and message from an error response. The protocol determines the fields:
+//! Reads the error code and message from an error response. The position of both depends on the protocol.
 //!
-//! * JSON: code in the header `x-amzn-errortype` or the field `__type`, message in the field `message` or `Message`
-//! * XML (SNS): elements `Code` and `Message`
+//! * JSON: The code is in the header `x-amzn-errortype` or the field `__type`, the message in the field `message` or `Message`.
+//! * XML (SNS): Both are in the elements `Code` and `Message`.
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::error::ErrorMetadata;

@@ -15,7 +15,7 @@ const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 pub struct HookTimeouts {
     /// Maximum time between two heartbeats: `HeartbeatTimeout`.
     pub timeout: Duration,
-    /// Maximum time for which the hook holds the instance, with any number of heartbeats: `GlobalTimeout`.
+    /// Maximum time for which the hook holds the instance, however many heartbeats arrive: `GlobalTimeout`.
     pub total: Duration,
 }
 

@@ -36,7 +36,7 @@ impl Instance {
         format!("aws:///{}/{}", self.zone, self.id)
     }
 
-    /// Returns `true` if the provider id names the instance, with or without the zone.
+    /// Returns `true` if the provider id ends with the id of this instance. The zone is not compared.
     pub fn is_named_by(&self, provider_id: &str) -> bool {
         provider_id.rsplit('/').next() == Some(self.id.as_str())
     }

@@ -26,7 +26,7 @@ pub enum Outcome {
     },
     /// Result of deleting the node's `NodeClaim`, so that Karpenter drains the node.
     HandedOver(HandedOver),
-    /// The node is Ready, `after_s` seconds after the launch notice. `uncordoned`: result of the uncordon after a drain, if any.
+    /// The node became Ready `after_s` seconds after the launch notice. `uncordoned` has the result of the uncordon, if any.
     Ready {
         node: String,
         after_s: i64,
@@ -69,9 +69,9 @@ pub enum Outcome {
     NotANode {
         reason: Reason,
     },
-    /// Dry run: description of the action that was not done.
+    /// Description of the action that Spillway would take without the dry run.
     WouldHave(String),
-    /// The settings exclude the notice, and Spillway has not read the notice's hook.
+    /// The settings exclude the notice. Spillway has made no AWS call for the notice.
     LeftToOthers(Reason),
     Ignored(Reason),
 }

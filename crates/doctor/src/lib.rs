@@ -29,7 +29,7 @@ pub use request::{SelfTestRequest, request};
 /// Maximum number of clusters to check at the same time, which limits the memory use.
 const CLUSTERS_AT_ONCE: usize = 4;
 
-/// Time after which a failing request is no longer retried, because a user waits for the report.
+/// Time after which a failing request is no longer retried. Short, because a user waits for the report.
 const RETRY_PERIOD: Duration = Duration::from_secs(10);
 
 fn retry_end(end: Instant) -> Instant {

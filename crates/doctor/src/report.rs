@@ -169,7 +169,7 @@ impl Finding {
         Self { nodes: nodes.take(NODES_OF_A_FINDING).map(|node| node.to_string()).collect(), nodes_count, ..self }
     }
 
-    /// Adds a command, unless the command contains control characters, which a terminal would not show.
+    /// Adds a command. Leaves out a command with control characters, because a terminal would not show them.
     pub(crate) fn with_command(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()).filter(|command| !command.chars().any(char::is_control)), ..self }
     }

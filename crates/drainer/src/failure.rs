@@ -19,7 +19,7 @@ use crate::node::node_claim::NODE_CLAIMS;
 
 pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
 
-/// Failure of a notice, with a text for the failure queue, the log and the receipt.
+/// Failure to handle a notice. Its text is in the failure queue, the log and the receipt.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("the settings are wrong: {0}")]

@@ -153,8 +153,8 @@ async fn act(
         Ok(Ownership::NotOurs(reason)) => {
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
-        // A call failed, or the tags are ambiguous. For `Kind::Running`, an undo check identifies the instance later. All other
-        // notices fail.
+        // A call failed, or the tags are ambiguous. If the notice says that the instance runs again (`Kind::Running`), an undo
+        // check looks up the instance later. All other notices fail.
         Err(failure) => {
             let check = UndoCheck::first(&history.notice, notice);
             let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;

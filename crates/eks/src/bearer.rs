@@ -14,7 +14,7 @@ use tower::{BoxError, Service};
 
 use crate::token::{self, TokenError};
 
-/// Age at which a token is replaced: five minutes before [`token::LIFETIME`], for slow requests and inexact clocks.
+/// Age at which a token is replaced. Five minutes of [`token::LIFETIME`] are left for slow requests and inexact clocks.
 const REPLACE_AT_AGE: Duration = Duration::from_mins(10);
 const _: () = assert!(REPLACE_AT_AGE.as_secs() < token::LIFETIME.as_secs());
 

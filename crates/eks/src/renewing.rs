@@ -79,7 +79,7 @@ impl Renewing {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Calls `DescribeCluster` in the background. Does nothing during a call or a pause, or if `failed` is outdated.
+    /// Calls `DescribeCluster` in the background, except during such a call, in the pause after it, or if `failed` is outdated.
     fn renew(&self, failed: &Cluster) {
         let Ok(mut last) = Arc::clone(&self.describe_limit.last).try_lock_owned() else { return };
         if self.current().cluster != *failed || last.is_some_and(|last| last.at.elapsed() < last.pause) {

@@ -1,6 +1,6 @@
-//! Copies of cluster descriptions in Parameter Store, written by the self-test for use when EKS does not respond.
+//! Copies of cluster descriptions in Parameter Store. The self-test writes them. Drains read them when EKS does not respond.
 //!
-//! EKS accepts about ten calls a second, but many simultaneous notices start hundreds of processes.
+//! EKS accepts about ten calls a second, but many simultaneous notices start hundreds of processes that call EKS.
 //!
 //! A further parameter lists the names of all clusters.
 
@@ -97,7 +97,7 @@ impl StoredClusters {
         read(name, text, &self.region).inspect_err(unusable).ok()
     }
 
-    /// Writes the description of a cluster. Skips an unchanged description and an endpoint outside of EKS.
+    /// Writes the description of a cluster. Does nothing if the description is unchanged, or if its endpoint is outside of EKS.
     pub(crate) async fn store(&self, cluster: &Cluster) -> Result<(), CallError> {
         let (parameter, text) = (self.parameter(&cluster.name), text_of(cluster));
         if read(&cluster.name, &text, &self.region).is_err() || self.get(&parameter).await?.as_ref() == Some(&text) {

@@ -32,7 +32,7 @@ pub enum ConnectError {
         #[source]
         source: http::uri::InvalidUri,
     },
-    /// The certificate authority has no readable certificate.
+    /// The cluster's certificate authority contains no readable certificate.
     #[error("cluster {cluster} has a certificate authority that cannot be read: {why}")]
     Authority { cluster: String, why: String },
 }

@@ -10,7 +10,7 @@ pub const KEY: &str = "spillway-continuation";
 
 const LIST: &str = "affectedEntities";
 
-/// Notice in AWS' form, with summaries of earlier invocations.
+/// Notice in AWS' form, and data about earlier invocations for the notice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     pub notice: Value,
@@ -27,7 +27,7 @@ pub struct History {
     /// `true` if the policy of the Auto Scaling group retains an instance whose terminate hook is abandoned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept: bool,
-    /// `true` if the schedule that postponed the drain has the second name. Successive schedules alternate between two names.
+    /// Schedules that postpone a drain alternate between two names. `true` if the last of these schedules has the second name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
 }
@@ -53,7 +53,7 @@ impl History {
         }
     }
 
-    /// Returns the start of the first invocation. `None` in the first invocation.
+    /// Returns the start of the first invocation, or `None` if there was no earlier invocation.
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
@@ -92,7 +92,7 @@ impl History {
         history
     }
 
-    /// Returns the history for the next invocation. If `blockage` is `None`, the previous value is kept.
+    /// Returns the history for the next invocation. If `blockage` is `None`, keeps `self.blockage`.
     #[must_use]
     pub fn with(&self, invocation: Earlier, blockage: Option<PublishedBlockage>) -> Self {
         let mut history = self.clone();

@@ -34,11 +34,11 @@ pub enum Kind {
     RootVolumeReplaced,
 }
 
-/// Fate of an instance after a notice, mildest first. On a node, the claim annotation of the worst fate wins.
+/// Fate of an instance after a notice, mildest first. If two notices claim one node, the notice with the worse fate wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceFate {
     MayStay,
-    /// The instance reboots, stops or terminates, unless AWS cancels the maintenance.
+    /// AWS will reboot, stop or terminate the instance, but may cancel the maintenance.
     MayBeCalledOff,
     MayReturn,
     Ends,

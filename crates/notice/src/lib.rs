@@ -66,7 +66,7 @@ pub struct Hook {
 pub struct Maintenance {
     /// Last part of the event's ARN, equal in all updates of the maintenance.
     pub id: String,
-    /// The instance reboots and comes back.
+    /// `true` if the instance reboots and comes back.
     pub reboots: bool,
     pub starts: Option<Timestamp>,
 }
@@ -112,7 +112,7 @@ impl Incoming {
 pub enum Incoming {
     Notice {
         notice: Notice,
-        /// Notice as JSON, with summaries of earlier invocations.
+        /// Notice as JSON, and data about earlier invocations for the notice.
         history: History,
     },
     /// Scheduled invocation: the function checks whether the node that it drained for the notice can be uncordoned.
@@ -124,7 +124,7 @@ pub enum Incoming {
     Unhandled {
         event_id: String,
         why: String,
-        /// `true` if the notice has a value that this version does not know.
+        /// `true` if the notice has a value that this version of Spillway does not know.
         is_unknown: bool,
     },
 }
@@ -165,7 +165,7 @@ enum Parsed {
     Of(Concerns, ParsedNotice),
     /// A notice that needs no action, and the reason.
     Nothing(String),
-    /// A notice with a value that this version does not know.
+    /// A notice with a value that this version of Spillway does not know.
     Unknown(String),
 }
 

@@ -7,7 +7,7 @@ use crate::Notice;
 
 pub const KEY: &str = "spillway-undo-check";
 
-/// Notice for which a node was drained, and the number of this check, from 0.
+/// Data of an undo check: the notice for which the node was drained, the instance, and the check's number, counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoCheck {
     pub notice: Value,

@@ -51,7 +51,7 @@ pub struct Receipt {
     /// Reason why the node could not be cordoned, if its pods were evicted anyway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_cordoned: Option<String>,
-    /// Warnings, such as about a tag that had no effect.
+    /// Warnings, for example about a tag that had no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Time available for the drain.
@@ -60,7 +60,7 @@ pub struct Receipt {
     /// Steps of the drain with their times.
     #[serde(deserialize_with = "known_ones")]
     pub steps: Vec<Step>,
-    /// Waiting times after the last pod has gone.
+    /// Durations for which the drain waited after the last pod had gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_drain: Option<AfterDrain>,
     /// Time of the request to replace the instance, or the reason why there was no request.
@@ -99,7 +99,7 @@ pub struct NoticeRecord {
     pub kind: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
-    /// Known time at which the instance goes down.
+    /// Time at which the instance goes down, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
 }
@@ -143,7 +143,7 @@ pub struct Document<'a> {
     pub receipt_parts: Option<usize>,
     #[serde(flatten)]
     pub receipt: Cow<'a, Receipt>,
-    /// Labels of the node at the time of the claim. Absent in the log.
+    /// Labels that the node had when Spillway claimed it. Absent in the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_labels: Option<Cow<'a, BTreeMap<String, String>>>,
 }

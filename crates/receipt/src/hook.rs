@@ -28,7 +28,7 @@ pub struct HookRecord {
 pub enum HookState {
     /// Spillway leaves the hook to another client or to the hook's timeout.
     Left,
-    /// Spillway holds the hook for a later invocation.
+    /// A heartbeat keeps the hook waiting for a later invocation.
     Held,
     /// Spillway has completed the hook.
     Completed,

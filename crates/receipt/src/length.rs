@@ -37,7 +37,7 @@ impl Rank {
 }
 
 impl Receipt {
-    /// Sorts the pods by rank and shortens the JSON by `bytes`. Removes pods from the end, and then cuts `reason`.
+    /// Sorts the pods by rank. Shortens the JSON by `bytes`: removes the last pods and, if necessary, cuts `reason`.
     pub fn shorten(&mut self, bytes: usize) {
         self.pods.sort_by_key(Rank::of);
         if bytes == 0 {

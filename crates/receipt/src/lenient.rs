@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Reads a value; `None` if this version does not know the value.
+/// Reads a value. Returns `None` if this version of Spillway does not know the value.
 pub(crate) fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(written: D) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(written)?).ok())
 }

@@ -8,7 +8,7 @@
 //! * `lenient`: reads receipts of newer versions
 //! * `schema`: for tests, compares a type with its schema in `docs/`
 //!
-//! A reader of another version skips unknown fields and treats unknown values as absent.
+//! Spillway reads receipts of other versions: unknown fields are skipped, and unknown values are treated as absent.
 
 mod counts;
 mod document;
@@ -33,7 +33,7 @@ pub use times::{AfterDrain, Step, StepName, WindowRecord};
 /// Version of the receipt format, raised if a field is renamed or changes its meaning.
 pub const VERSION: u32 = 2;
 
-/// `detail-type` of the event after the first evictions of a drain.
+/// `detail-type` of the event that Spillway publishes after the first evictions of a drain.
 pub const DRAIN_BEGUN: &str = "Spillway Drain Begun";
 /// `detail-type` of the event about pods whose eviction is blocked.
 pub const DRAIN_BLOCKED: &str = "Spillway Drain Blocked";

@@ -58,7 +58,7 @@ pub struct PodRecord {
     pub gone_ms: Option<i64>,
 }
 
-/// Pod in an event that contains only the pod's name.
+/// Pod of which an event contains only the name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leaving {
@@ -76,11 +76,11 @@ pub enum Fate {
     Clamped,
     /// The eviction was blocked, so the pod was deleted. The pod then shut down.
     Forced,
-    /// The pod was left on the node, such as a pod of a `DaemonSet`.
+    /// The drain left the pod on the node, for example because a `DaemonSet` owns the pod.
     Stayed,
-    /// The pod tolerates the cordon and was scheduled later. The drain did not wait for the pod.
+    /// The pod tolerates the cordon and was scheduled after the cordon. The drain did not wait for the pod.
     Returned,
-    /// The pod is on the node, but not lost: another invocation continues, or the instance is kept.
+    /// The pod is on the node, but is not lost: another invocation continues the drain, or the instance is kept.
     Remaining,
     /// The pod was still on the node when the time for the drain was up.
     Lost,
@@ -175,7 +175,7 @@ impl PodRecord {
         }
     }
 
-    /// Returns the explanation of the fate, or a placeholder.
+    /// Returns the explanation of the fate, or a placeholder if no explanation is recorded.
     #[must_use]
     pub fn why(&self) -> &str {
         self.why.as_deref().unwrap_or("nothing is known of why")

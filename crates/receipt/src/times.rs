@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowRecord {
-    /// Start of the window.
+    /// Start of the drain, possibly in an earlier invocation.
     pub start_ms: i64,
     /// Latest time at which the drain ends in this invocation.
     pub end_ms: i64,
@@ -17,7 +17,7 @@ pub struct WindowRecord {
     pub margin_s: u64,
 }
 
-/// Waiting times after the last pod has gone.
+/// Durations for which the drain waited after the last pod had gone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AfterDrain {
@@ -26,13 +26,13 @@ pub struct AfterDrain {
     /// Milliseconds that the drain waited for volumes to be detached. Absent if there were no volumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_ms: Option<u64>,
-    /// Number of volumes that were still attached after the wait.
+    /// Number of volumes that were still attached when the drain stopped waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_attached: Option<usize>,
     /// Milliseconds that the drain waited for load balancers to deregister the instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_ms: Option<u64>,
-    /// Number of target groups that still had the instance after the wait.
+    /// Number of target groups that still had the instance when the drain stopped waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_left: Option<usize>,
 }
@@ -55,7 +55,7 @@ pub enum StepName {
     Begun,
     /// EC2 has described the instance.
     Described,
-    /// The instance was found as a node of a cluster, because EC2 did not answer quickly.
+    /// EC2 did not answer quickly. The function found the instance as a node of a cluster.
     FoundByNode,
     /// The node is claimed and cordoned.
     Claimed,

@@ -64,7 +64,7 @@ impl Reader {
         Self { variables, refused: Vec::new(), problems: Vec::new(), unknown }
     }
 
-    /// Returns the names of the variables with [`PREFIX`] that this version does not know.
+    /// Returns the names of the variables with [`PREFIX`] that are not known settings.
     #[must_use]
     pub fn unknown(&self) -> &[String] {
         &self.unknown
@@ -108,7 +108,7 @@ impl Reader {
     }
 }
 
-/// Describes an invalid value for the log. URLs are omitted, because a webhook's URL is a secret.
+/// Returns the part of an error message that shows an invalid value. URLs are omitted, because a webhook's URL is a secret.
 #[must_use]
 pub fn describe(value: &str) -> String {
     if value.contains("://") { "is an address".to_owned() } else { format!("is {value:?}") }

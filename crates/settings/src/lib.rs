@@ -51,15 +51,15 @@ pub struct Settings {
     pub node_events: bool,
     /// `true` if the function only reports the intended actions.
     pub dry_run: bool,
-    /// Configuration of EventBridge schedules, which the template sets.
+    /// Configuration of EventBridge schedules. The CloudFormation template sets this value.
     pub schedules: Option<Schedules>,
-    /// Name of the CloudFormation stack, which the template sets.
+    /// Name of the CloudFormation stack.
     pub stack: String,
     /// URL of the SQS queue for messages about drains. `None` if no webhook or topic is configured.
     pub announcements: Option<String>,
     /// Invalid or contradictory settings. With such settings, no notice is handled.
     pub wrong: Option<SettingsError>,
-    /// Names of `SPILLWAY_` variables that this version does not know.
+    /// Names of `SPILLWAY_` variables that are not known settings.
     pub unknown: Vec<String>,
 }
 

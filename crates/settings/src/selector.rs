@@ -64,7 +64,7 @@ fn label_value(text: &str) -> Option<String> {
     (text.len() <= 63 && is_label_text(text)).then(|| text.to_owned())
 }
 
-/// Returns `true` for letters, digits and `-_.`, with a letter or a digit at each end.
+/// Returns `true` if the text has only letters, digits and `-_.`, and begins and ends with a letter or digit. Accepts empty text.
 fn is_label_text(text: &str) -> bool {
     let ends = [text.chars().next(), text.chars().last()];
     text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))

@@ -39,7 +39,7 @@ impl NoticeFamily {
     const ALL: [Self; 6] =
         [Self::Spot, Self::Capacity, Self::Maintenance, Self::StateChange, Self::Terminate, Self::Rebalance];
 
-    /// Returns the name of the family in a setting.
+    /// Returns the word that selects the family in a setting.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,14 +53,14 @@ impl NoticeFamily {
     }
 }
 
-/// Drains of nodes in EKS managed node groups.
+/// Setting: the notices for which Spillway drains nodes of EKS managed node groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManagedNodeGroups {
-    /// EKS drains the nodes for some notices. Spillway drains the nodes for all other notices.
+    /// EKS drains nodes of managed node groups for some notices. Spillway drains these nodes for all other notices.
     Gaps,
-    /// Spillway never drains the nodes.
+    /// Spillway never drains nodes of managed node groups.
     Leave,
-    /// Spillway drains the nodes for every notice.
+    /// Spillway drains nodes of managed node groups for every notice.
     Drain,
 }
 
@@ -241,7 +241,7 @@ pub(super) fn seconds(value: &str, accepted: RangeInclusive<u64>) -> Accepted<Du
     accepted.contains(&seconds).then(|| Duration::from_secs(seconds))
 }
 
-/// Parses names of EKS clusters: up to 100 letters, digits, `-` and `_` each.
+/// Parses names of EKS clusters. Each name has at most 100 characters: letters, digits, `-` and `_`.
 pub(super) fn cluster_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 100 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)))
 }

@@ -42,7 +42,7 @@ impl Delivered {
         self.entries().iter().any(|entry| entry.id == event.id)
     }
 
-    /// Returns `true` if the event is obsolete, such as the beginning of a drain whose end was delivered.
+    /// Returns `true` if delivered events make this event obsolete, for example if the end of the drain was delivered.
     pub(crate) fn supersedes(&self, event: &Event) -> bool {
         match (event.phase, event.receipt.ending) {
             (Phase::Begun | Phase::Blocked | Phase::Unblocked, _) => self.has_end_of(event),

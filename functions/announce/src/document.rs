@@ -75,7 +75,7 @@ impl WebhookDocument {
     }
 }
 
-/// Quotes a name for an error message, cut to 64 characters.
+/// Quotes the first 64 characters of a name for an error message.
 fn quoted(name: &str) -> String {
     const MOST: usize = 64;
     format!("{:?}", clip(name, MOST))

@@ -6,10 +6,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap};
 
 /// Maximum bytes of the webhook's answer in the log.
 const MOST: usize = 1024;
-/// Minimum bytes of a secret. Removing shorter texts would make the answer unreadable.
+/// Minimum bytes of a text that is removed from the answer. Removing shorter texts would make the answer unreadable.
 const SHORTEST: usize = 8;
 
-/// Texts to remove from an answer: the URL, the headers and their parts, longest first.
+/// Texts to remove from the webhook's answer: the URL, the headers, and parts of the URL and headers. Longest text first.
 pub(crate) struct RequestSecrets<'a>(Vec<&'a str>);
 
 impl<'a> RequestSecrets<'a> {
@@ -26,12 +26,12 @@ impl<'a> RequestSecrets<'a> {
         Self(secrets)
     }
 
-    /// Returns the number of bytes to read from an answer: the maximum in the log plus the longest secret.
+    /// Returns the number of bytes to read from the webhook's answer: the maximum in the log plus the longest secret.
     pub(crate) fn max_bytes_to_read(&self) -> usize {
         MOST + self.longest()
     }
 
-    /// Returns the text of an answer in one line, without secrets.
+    /// Returns the webhook's answer as one line of text, without secrets.
     pub(crate) fn redact(&self, answer: &[u8]) -> String {
         let line = String::from_utf8_lossy(answer).split_whitespace().collect::<Vec<_>>().join(" ");
         let mut text = self.0.iter().fold(line, |line, secret| line.replace(secret, "…"));

@@ -17,7 +17,7 @@ pub(crate) enum Phase {
     Begun,
     /// The eviction of a pod is blocked, for example by a `PodDisruptionBudget`.
     Blocked,
-    /// No eviction is blocked any more.
+    /// Every pod whose eviction was blocked is leaving or has gone.
     Unblocked,
     /// The drain has ended: the receipt is complete.
     Ended,
@@ -29,7 +29,7 @@ pub(crate) struct Event {
     pub(crate) id: String,
     pub(crate) phase: Phase,
     pub(crate) receipt: Receipt,
-    /// Labels of the node at the time of the claim.
+    /// Labels that the node had when Spillway claimed it.
     pub(crate) node_labels: BTreeMap<String, String>,
 }
 

@@ -53,11 +53,10 @@ pub(crate) fn messages<'a>(events: &[&'a Event], log_group: &'a str) -> Vec<Mess
     .collect()
 }
 
-/// Keeps one event for each request id: the successful attempt, or else the attempt with the most lost pods.
+/// Keeps one event for each request id, which Lambda's retries share: the success, or else the failure with the most lost pods.
 fn decisive_attempts<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     let weight = |event: &Event| (event.receipt.ending != Some(Ending::Failed), Node::of(event).lost().len());
     let mut attempts: Vec<&Event> = Vec::new();
-    // Lambda's retries share the request id.
     for event in ended {
         match attempts.iter_mut().find(|attempt| attempt.receipt.request_id == event.receipt.request_id) {
             Some(attempt) if weight(event) > weight(attempt) => *attempt = event,

@@ -19,7 +19,7 @@ pub(crate) fn body(message: &Message<'_>) -> String {
     serde_json::to_string(&Plain::of(message)).expect("plain data with string keys")
 }
 
-/// Returns the body with the error of a template that could not be rendered.
+/// Returns the message as JSON, including the error of a template that could not be rendered.
 pub(crate) fn body_with_error(message: &Message<'_>, why: String) -> String {
     let plain = Plain::of(message);
     let text = format!("{} ({why})", plain.text);
@@ -55,7 +55,7 @@ struct NoticeData<'a> {
     kind: Option<&'a str>,
     /// Time of the notice.
     time: Option<Timestamp>,
-    /// Time at which the instance ends.
+    /// Time at which the instance goes down.
     deadline: Option<Timestamp>,
     account: Option<&'a str>,
     region: Option<&'a str>,

@@ -49,7 +49,7 @@ pub(crate) fn blocked(n: usize) -> Event {
     event(&format!("blocked-{n}"), "Spillway Drain Blocked", &detail)
 }
 
-/// Event of node `n`, whose pod is no longer blocked.
+/// Event of node `n`, on which the eviction of a pod is no longer blocked.
 pub(crate) fn unblocked(n: usize) -> Event {
     let mut detail = receipt(n);
     let node = &detail["node"].as_str().expect("a node").to_owned();

@@ -105,7 +105,7 @@ pub enum ClusterOwnership {
     Ambiguous(Refusal),
 }
 
-/// Returns the cluster of an instance, by its tags and the setting `Clusters`.
+/// Reads the cluster from the instance's tags, and checks that the setting `Clusters` includes the cluster.
 pub fn cluster_of(instance: &Instance, settings: &Settings) -> ClusterOwnership {
     match membership(&instance.tags) {
         Membership::In(cluster) => {

@@ -109,7 +109,7 @@ impl Reason {
 pub enum Exemption {
     DrainsItself,
     SwitchedOff,
-    /// Karpenter's instances are in no Auto Scaling group, so the notice's hook is not Spillway's.
+    /// The notice comes from an Auto Scaling group, but Karpenter's instances are in no group.
     NoGroup,
     NoInstance,
 }

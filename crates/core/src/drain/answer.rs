@@ -40,7 +40,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Returns the name of the answer in the receipt.
+    /// Returns the name that the receipt shows for the answer.
     pub fn name(&self, method: Method) -> &'static str {
         match (self, method) {
             (Self::Leaving, Method::Evict) => "evicted",
@@ -124,8 +124,8 @@ pub fn interpret(response: &ApiResponse) -> Answer {
     }
 }
 
-/// Returns the name of the PDB that blocks an eviction. The name is in the message of a cause ("The disruption budget web needs
-/// 3 healthy pods and has 3 currently"). Without such a cause, the name is `details.name`.
+/// Returns the name of the PDB that blocks an eviction. The name is in a message in `details.causes` ("The disruption budget web
+/// needs 3 healthy pods and has 3 currently"). Without such a message, the name is `details.name`.
 fn blocking_budget(status: &Status) -> Option<String> {
     let details = status.details.as_ref().filter(|_| matches!(status.code, 403 | 429))?;
     let cause = details.causes.iter().find(|cause| cause.reason.starts_with("DisruptionBudget"));

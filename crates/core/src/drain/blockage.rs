@@ -37,7 +37,8 @@ pub struct BlockedPod {
     pub uid: PodUid,
     pub name: PodName,
     pub by: Blocker,
-    /// Time at which the do-not-disrupt annotation ends, or the pod is deleted despite its PDB. `None`: the pod may stay.
+    /// Time at which the do-not-disrupt annotation ends, or at which the pod is deleted despite another blocker. If `None`, the
+    /// pod may stay.
     pub until: Option<Instant>,
     pub grace: Duration,
     pub advice: Option<String>,
@@ -52,7 +53,7 @@ pub(super) struct Blockage {
 
 #[derive(Debug)]
 enum BlockageStage {
-    /// No pod has been blocked long enough for the first event.
+    /// No event has been published, because no pod has been blocked long enough.
     Short,
     /// The first event has been published. Holds the pods that must leave before the second event.
     Published(BTreeSet<PodUid>),

@@ -96,8 +96,8 @@ impl KnownBudgets {
         }
     }
 
-    /// Records that the budget blocked an eviction that was sent at `requested_at`. A status that was observed later takes
-    /// precedence.
+    /// Records that the budget blocked an eviction that was sent at `requested_at`. Does nothing if the budget's status was
+    /// observed after this time.
     pub fn refused(&mut self, budget: &BudgetName, requested_at: Instant, now: Instant) {
         let allowed = self.0.entry(budget.clone()).or_insert_with(|| DisruptionsAllowed::unknown(requested_at, now));
         if allowed.reported_at <= requested_at {

@@ -1,12 +1,11 @@
-//! Computes a pod's grace period and its last safe moment from the time at which AWS stops or terminates the instance ("the
-//! instance goes"). Pure.
+//! Computes a pod's grace period and last safe moment from the time at which AWS takes (stops or terminates) the instance. Pure.
 //!
 //! A PDB is respected until the pod's last safe moment, after which the pod could not shut down cleanly. Then the pod is deleted.
-//! * The instance goes at a known time: grace periods are shortened to the time left.
-//! * A lifecycle hook holds the instance: the instance goes at the end of the hook's longest wait, at the latest. No grace period
-//!   is shortened.
-//! * The instance goes at an unknown time: PDBs are respected for a fixed time, and no grace period is shortened.
-//! * The instance may stay: PDBs are respected until the drain ends.
+//! * If AWS takes the instance at a known time, grace periods are shortened to the time left.
+//! * If a lifecycle hook holds the instance, AWS takes it when the hook's longest wait ends, at the latest. No grace period is
+//!   shortened.
+//! * If AWS takes the instance at an unknown time, PDBs are respected for a fixed time. No grace period is shortened.
+//! * If AWS may keep the instance, PDBs are respected until the drain ends.
 
 mod forcing;
 mod grace;
@@ -27,7 +26,7 @@ pub struct Window {
     /// Time at which the drain ends even if pods remain.
     pub end: Instant,
     pub instance_goes: Termination,
-    /// Time that the kubelet has to report stopped pods before AWS takes the instance.
+    /// Time in which the kubelet reports stopped pods, before AWS takes the instance.
     pub margin: Duration,
     /// Time for detaching a stopped pod's volumes. Zero if no lifecycle hook holds the instance.
     pub detaching: Duration,
@@ -49,7 +48,7 @@ pub enum Termination {
 }
 
 impl Termination {
-    /// Returns the time at which AWS takes the instance whatever happens. Grace periods are shortened to end before this time.
+    /// Returns the fixed time at which AWS stops or terminates the instance. Grace periods are shortened to end before this time.
     pub fn hard(self) -> Option<Instant> {
         match self {
             Self::At(at) => Some(at),
@@ -67,8 +66,8 @@ impl Termination {
 }
 
 impl Window {
-    /// Returns the window after the kubelet has stopped reporting. If AWS takes the instance at an unknown time, the silence
-    /// shows that AWS has taken the instance, and PDBs are ignored from `now` on.
+    /// Returns the window that applies when the kubelet stops reporting. If AWS takes the instance at an unknown time, the
+    /// silence shows that AWS has taken the instance. PDBs are then ignored from `now` on.
     #[must_use]
     pub fn on_silence(self, now: Instant) -> Self {
         match self.instance_goes {

@@ -1,6 +1,6 @@
 //! Decides when a drain has ended: no pod has to leave, and no late pod is expected.
 //!
-//! A late pod comes after the cordon, because the scheduler assigned the pod before the scheduler observed the cordon.
+//! A late pod is a pod that comes after the cordon, and was assigned before the scheduler observed the cordon.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use super::report::DrainEnd;
 
-/// Time after the cordon in which a first late pod may come, because the scheduler has not observed the cordon yet.
+/// Maximum time from the cordon to the first late pod. The scheduler assigns late pods before it observes the cordon.
 const FIRST_LATE_POD: Duration = Duration::from_secs(5);
-/// Time after a late pod in which another may come. The scheduler may have assigned many pods before it observed the cordon.
+/// Maximum time from one late pod to the next. The scheduler assigns late pods before it observes the cordon.
 const NEXT_LATE_POD: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]

@@ -21,7 +21,7 @@ pub const DEAD_AFTER: Duration = Duration::from_mins(1);
 
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
-/// Number of all nodes in the drained node's zone, and number of nodes whose kubelet is silent.
+/// Number of nodes in the drained node's zone, and number of those nodes with a silent kubelet.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ZoneNodes {
     all: usize,

@@ -141,7 +141,7 @@ const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
 /// Label of pods that run the `JuiceFS` client for other pods (juicefs-csi-driver, `pkg/common`).
 const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
 
-/// Returns the reason why a pod stays: its controller would recreate the pod on the node, or other pods use its mount.
+/// Returns the reason not to evict a pod: its controller would recreate the pod on the node, or other pods use its mount.
 fn stays_like_daemon_set(pod: &Pod) -> Option<Stays> {
     let says = |annotation| pod.metadata.annotations.as_ref()?.get(annotation).map(String::as_str);
     let label = |name| pod.metadata.labels.as_ref()?.get(name).map(String::as_str);

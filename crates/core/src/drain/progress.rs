@@ -29,7 +29,7 @@ use crate::kube::pod::Pod;
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
 /// Time from the end of a terminating pod's grace period until the pod counts as stuck, if the kubelet answers.
 const STUCK_AFTER: Duration = Duration::from_secs(300);
-/// Maximum number of concurrent requests to pods.
+/// Maximum number of concurrent requests to evict or delete pods.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl InFlight {
 }
 
 impl Progress {
-    /// Creates the state at the start of an invocation, with the pods on the node.
+    /// Creates the state at the start of an invocation. `pods` are the pods on the node.
     pub fn new(pods: &[Pod], returns: Returns, window: Window, clock: Clock, now: Instant) -> Self {
         let mut progress = Self {
             window,
@@ -134,8 +134,7 @@ impl Progress {
         self.window = Window { dead_since: self.window.dead_since, ..window };
     }
 
-    /// Returns the time at which the last late pod came. The scheduler assigned a late pod before the scheduler observed the
-    /// cordon.
+    /// Returns the time at which the last late pod came. The scheduler assigns late pods before it observes the cordon.
     pub fn last_late_pod_at(&self) -> Option<Instant> {
         self.returns.last_late_pod_at
     }
@@ -209,7 +208,7 @@ impl Progress {
 
     /// Returns `true` if the caller has to start a watch of the node:
     /// * a terminating pod is overdue, or the pod garbage collector deletes a pod's object; or
-    /// * a pod is blocked, and AWS takes the instance at an unknown time or a lifecycle hook holds the instance.
+    /// * a pod is blocked, and the time at which AWS takes the instance is unknown or depends on a lifecycle hook.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going =
             matches!(self.window.instance_goes, Termination::SoonAtUnknownTime { .. } | Termination::AtTheLatest(_));
@@ -288,7 +287,7 @@ impl Progress {
         }
     }
 
-    /// Records the API server's answer to a request, for the pod and for the PDB that blocks the pod.
+    /// Records the API server's answer to a request. Updates the pod, and the PDB that blocks the pod.
     pub fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
         self.in_flight.answered(uid);
         let Some(pod) = self.pods.get_mut(uid) else { return };
@@ -421,8 +420,8 @@ impl Progress {
         pod.status.conditions.is_collected && self.kubelet != Some(Kubelet::Answers)
     }
 
-    /// Records that the pod garbage collector deletes the pod's object. The kubelet may still run the pod, but cannot report its
-    /// end.
+    /// Records that the pod garbage collector deletes the pod's object. The kubelet may still run the pod, but cannot report
+    /// when the pod stops.
     fn collected(&mut self, uid: &PodUid, now: Instant) {
         if let Some(pod) = self.pods.get_mut(uid) {
             pod.collected(self.window, now);

@@ -16,7 +16,7 @@ pub struct DrainReport {
     /// Last published event about blocked pods.
     pub blockage: Option<PublishedBlockage>,
     pub end: DrainEnd,
-    /// Time since which no pod had to leave, or `ended_at` if pods still had to leave at the end.
+    /// Time at which no pod had to leave any more. If pods still had to leave at the end, equal to `ended_at`.
     pub emptied_at: Instant,
     /// Time at which the drain ended. A drain may wait some seconds after `emptied_at` for pods that the scheduler still assigns.
     pub ended_at: Instant,

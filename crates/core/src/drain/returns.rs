@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::kube::pod::Pod;
 
-/// Pause before the first round of evictions. The pause doubles with each further round.
+/// Pause before the first round of evictions of new pods. The pause doubles with each further round.
 const PAUSE: Duration = Duration::from_secs(5);
 /// Time after the cordon in which the scheduler may still assign new pods to the node. The scheduler observes a cordon after
 /// about a second.
@@ -22,7 +22,7 @@ const ROUNDS: u32 = 2;
 /// Maximum number of tracked pods that were placed after the cordon. A controller may create such pods endlessly.
 const TRACKED: usize = 50;
 
-/// Class of a new pod, from its creation time and its tolerations.
+/// Class of a new pod. Depends on the pod's creation time and tolerations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// The pod was placed on the node before the scheduler observed the cordon.
@@ -30,10 +30,10 @@ pub enum Arrival {
     /// The pod was placed after the cordon, but does not tolerate the cordon. The pod is evicted at `due`, and the drain waits
     /// for it.
     AfterCordon { due: Instant },
-    /// The pod tolerates the cordon, and was placed after the cordon. The pod is evicted at `due`, if set. The drain does not
-    /// wait for it.
+    /// The pod tolerates the cordon, and was placed after the cordon. If `due` is set, the pod is evicted at that time. The
+    /// drain does not wait for the pod.
     Returned { due: Option<Instant> },
-    /// The pod is ignored, because the drain already tracks `TRACKED` pods that were placed after the cordon.
+    /// The pod is ignored, because the drain already tracks the maximum number of pods that were placed after the cordon.
     Surplus,
 }
 
@@ -43,9 +43,9 @@ pub struct Returns {
     cordoned: Timestamp,
     tracked: usize,
     rounds: u32,
-    /// Time of the latest planned round of evictions.
+    /// Time of the round of evictions that was planned last.
     round: Option<Instant>,
-    /// Time at which the last late pod came. The scheduler assigned a late pod before the scheduler observed the cordon.
+    /// Time at which the last late pod came. The scheduler assigns late pods before it observes the cordon.
     pub last_late_pod_at: Option<Instant>,
 }
 
@@ -73,9 +73,9 @@ impl Returns {
         }
     }
 
-    /// Classifies a pod that came during the invocation. A pod that tolerates the cordon counts as [`Arrival::Returned`] if it
-    /// was created after the cordon, or less than `CLOCK_SKEW` before. Any other pod counts as late until `SCHEDULER_LAG +
-    /// CLOCK_SKEW` after the cordon.
+    /// Classifies a pod that came to the node during the invocation. Returns [`Arrival::BeforeCordon`] in these cases:
+    /// * The pod tolerates the cordon, and was created more than `CLOCK_SKEW` before the cordon.
+    /// * The pod does not tolerate the cordon, and was created less than `SCHEDULER_LAG + CLOCK_SKEW` after the cordon.
     pub fn came(&mut self, pod: &Pod, now: Instant) -> Arrival {
         let tolerates = pod.spec.tolerates_cordon;
         let arrival = self.judge(pod, if tolerates { -CLOCK_SKEW } else { SCHEDULER_LAG + CLOCK_SKEW }, now);
@@ -85,7 +85,7 @@ impl Returns {
         arrival
     }
 
-    /// Classifies a pod. A pod that was created before `cordoned + offset_from_cordon` counts as placed before the cordon.
+    /// Classifies a pod. Returns [`Arrival::BeforeCordon`] if the pod was created before `cordoned + offset_from_cordon`.
     fn judge(&mut self, pod: &Pod, offset_from_cordon: SignedDuration, now: Instant) -> Arrival {
         let from = self.cordoned.saturating_add(offset_from_cordon).unwrap_or(Timestamp::MAX);
         if pod.metadata.creation_timestamp.as_ref().is_none_or(|created| created.0 < from) {

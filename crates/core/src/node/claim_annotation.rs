@@ -19,10 +19,10 @@ pub struct ClaimAnnotation {
     /// Time at which AWS takes the instance, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Time of the notice or of its planned drain. A start of the instance before this time does not end the claim.
+    /// Time of the notice or of its postponed drain. If the instance started before this time, the claim stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Data for the limit of concurrent drains, if the drain is planned.
+    /// Data for counting concurrent drains. The field is set only for planned maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
     /// `true`: the claim cordoned the node. `false`: the node was cordoned before the claim, and stays cordoned.
@@ -38,7 +38,7 @@ pub struct ClaimAnnotation {
     pub boot: Option<String>,
 }
 
-/// Data about a drain for maintenance. The number of concurrent drains in a zone is limited by these data.
+/// Data about a drain for maintenance. Spillway uses the data to limit the number of concurrent drains in a zone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ impl ClaimAnnotation {
         text
     }
 
-    /// Returns a copy of the annotation that marks the planned drain as ended. `None`: the drain is not planned, or has
+    /// Returns a copy that records the end of the drain. Returns `None` if the drain is not for planned maintenance, or has
     /// already ended.
     pub fn over(&self) -> Option<Self> {
         let pace = self.pace.as_ref().filter(|pace| !pace.over)?;

@@ -14,11 +14,11 @@ use crate::instance::ManagedBy;
 #[derive(Debug, Clone)]
 pub struct Claimant<'a> {
     pub annotation: ClaimAnnotation,
-    /// Earlier invocations of the notice, whose claim passes to this invocation.
+    /// Earlier invocations for the notice. This invocation takes over their claim.
     pub earlier: &'a [Earlier],
     /// The node will reboot, so the claim records the node's boot id.
     pub reboots: bool,
-    /// The claim is refused if the node has no earlier claim, because the node may have rebooted already.
+    /// Spillway claims the node only if the node already has a claim: maintenance has begun, and the node may have rebooted.
     pub requires_existing_claim: bool,
     pub taint: Option<Taint>,
     /// The claim also excludes the node from load balancers.

@@ -11,8 +11,8 @@ use super::labels::IGNORE;
 use super::observed::ObservedNode;
 use super::patch::Operations;
 
-/// Returns the patch that cordons the node again. `None`: the node is cordoned, has the opt-out label, or is not the claimed
-/// node, or AWS may keep the instance.
+/// Returns the patch that cordons the node again. Returns `None` if the node is cordoned, has the opt-out label, or is not the
+/// claimed node. Also returns `None` if AWS may keep the instance.
 pub fn cordoning_again(node: &Node, claim: &Claim) -> Option<Patch> {
     let observed = ObservedNode::of(node);
     let annotation = observed.annotation()?;

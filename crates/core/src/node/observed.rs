@@ -73,7 +73,7 @@ impl Claimant<'_> {
         bar(&ObservedNode::of(node), &node.name_any(), self)
     }
 
-    /// Returns `true` if AWS takes the instance in any case, because the notice cannot be called off.
+    /// Returns `true` if the notice cannot be called off, so that AWS takes the instance.
     pub fn instance_goes(&self) -> bool {
         self.annotation.kind().is_some_and(|kind| !kind.may_stay())
     }
@@ -107,9 +107,9 @@ pub struct Free {
     taint: Option<Taint>,
 }
 
-/// Decides whether `claimant` can claim the node. An existing claim counts only if the node is cordoned:
+/// Decides whether `claimant` can claim the node. A claim of a node that is not cordoned is ignored. Rules:
 ///
-/// * Without a claim, the node is free. A `claimant` that needs an earlier claim is refused.
+/// * If the node has no claim, `claimant` gets the node. A `claimant` that needs an earlier claim is refused.
 /// * The claim of an earlier invocation of the notice passes to this invocation.
 /// * The claim of another invocation for the same event stays.
 /// * The claim of a less severe notice is replaced, because the undo check of that notice would uncordon the node.

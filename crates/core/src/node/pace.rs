@@ -20,7 +20,7 @@ use super::taint;
 /// Maximum number of planned drains at once in one cluster, Auto Scaling group and zone.
 pub const LIMIT: usize = 5;
 
-/// Claims for planned maintenance in a zone, by node.
+/// Node names and claims. All nodes are in one zone, and all claims are for planned maintenance.
 #[derive(Debug, Default)]
 pub struct Claims(Vec<(String, Pace)>);
 
@@ -61,7 +61,7 @@ impl Claims {
         }
     }
 
-    /// Returns the number of other drains, if [`LIMIT`] is reached. `None`: the node may be claimed.
+    /// Returns the number of other drains if [`LIMIT`] is reached. Returns `None` if the node may be claimed.
     pub fn before_claim(&self, node: &str, group: Option<&str>) -> Option<OtherDrains> {
         let others = self.others(node, group).count();
         (LIMIT <= others).then_some(OtherDrains(others))
@@ -87,7 +87,7 @@ impl Claims {
     }
 }
 
-/// Returns the patch that marks the drain for `event` as ended in the claim annotation. `None`: no patch is needed.
+/// Returns the patch that records in the claim annotation that the drain for `event` has ended. `None`: no patch is needed.
 pub fn over(node: &Node, event: &str) -> Option<Patch> {
     let observed = ObservedNode::of(node);
     let claim = observed.claim().filter(|claim| claim.event == event)?.over()?;

@@ -17,15 +17,15 @@ pub type Path<'a> = &'a [&'a str];
 pub struct Operations(Vec<PatchOperation>);
 
 impl Operations {
-    /// Requires that `path` has `value`, or is absent if `value` is null. A string with `&`, `<`, `>`, U+2028 or U+2029 never
+    /// Adds a test that `path` has `value`, or is absent if `value` is null. A string with `&`, `<`, `>`, U+2028 or U+2029 never
     /// matches, because the API server compares escaped JSON.
     pub fn test(&mut self, path: Path<'_>, value: impl Into<Value>) {
         let path = pointer(path);
         self.0.push(PatchOperation::Test(TestOperation { path, value: value.into() }));
     }
 
-    /// Requires that the entry `key` of `map` (`labels` or `annotations`) is as in `observed`. If `observed` is `None`,
-    /// requires that the node has no such map.
+    /// Adds a test that the entry `key` of `map` (`labels` or `annotations`) is still the same as in `observed`. If `observed`
+    /// is `None`, tests that the node has no such map.
     pub fn test_entry(&mut self, map: &str, key: &str, observed: Option<&BTreeMap<String, String>>) {
         match observed {
             Some(entries) => self.test(&["metadata", map, key], entries.get(key).cloned()),

@@ -12,7 +12,7 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 pub enum Ready {
     /// The kubelet reports that pods can run.
     Yes,
-    /// The kubelet reports that pods cannot run, for this reason.
+    /// The kubelet reports that pods cannot run. The field has the reason, if any.
     No(Option<String>),
     /// The kubelet has stopped reporting. The node controller sets this status after 40 or 50 s.
     Unknown(Option<String>),

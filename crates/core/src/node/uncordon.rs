@@ -34,9 +34,9 @@ pub enum UncordonCause {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonResult {
-    /// Spillway has removed its marks and the cordon.
+    /// Spillway has uncordoned the node, and has removed its own taints, labels and annotation.
     GivenBack { node: String },
-    /// Spillway has removed its marks. The node stays cordoned by somebody else, or was already uncordoned.
+    /// Spillway has removed its own taints, labels and annotation, but has not changed the cordon.
     CordonKept { node: String, why: CordonOwner },
     /// The node cannot take pods yet, and is unchanged.
     NotReadyYet { node: String, why: NotYet },
@@ -54,9 +54,9 @@ pub enum UncordonResult {
 pub enum CordonOwner {
     /// The node was cordoned before Spillway's claim.
     CordonedBefore,
-    /// The node has been uncordoned and cordoned again since Spillway's claim.
+    /// After Spillway's claim, the node was uncordoned and cordoned again.
     CordonedSince,
-    /// The node has been uncordoned since Spillway's claim.
+    /// After Spillway's claim, the node was uncordoned.
     Uncordoned,
 }
 

@@ -15,11 +15,11 @@ pub enum DrainOutcome {
     Silent { node: String, counts: Counts },
     /// Some pods are stuck in Terminating, and all other pods have gone.
     Stuck { node: String, counts: Counts },
-    /// Another notice had claimed the node, and the node is empty.
+    /// Another notice had claimed the node. The drain has no pod left to wait for.
     Joined { node: String, notice: String, event: String },
     /// Another invocation drains the node for the same event.
     DrainedByAnother { node: String },
-    /// The lifecycle action ended before the drain did. `lost`: number of pods left on the node; `None`: pods were not listed.
+    /// The lifecycle action ended before the drain did. `lost` is the number of pods left on the node, if the pods were listed.
     HookOver { node: String, lost: Option<usize> },
     /// The node was uncordoned during the drain.
     GivenBack { node: String },

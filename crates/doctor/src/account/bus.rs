@@ -14,7 +14,7 @@ const LIST: &str = "events:ListRules";
 const TARGETS: &str = "events:ListTargetsByRule";
 /// Maximum number of pages to read. A page has 100 rules. A bus has at most 300 rules by default.
 const MOST_PAGES: usize = 20;
-/// Maximum number of concurrent `ListTargetsByRule` calls, because the whole account shares one rate limit.
+/// Maximum number of concurrent `ListTargetsByRule` calls. The whole account shares one rate limit.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, Ca
     with_targets.buffered(AT_ONCE).try_collect().await
 }
 
-/// Returns the rule with an empty list of targets. `None` if the rule matches no notice or is managed by an AWS service.
+/// Converts a listed rule. The targets are listed later. `None` if the rule matches no notice or is managed by an AWS service.
 fn matching(rule: ListedRule) -> Option<Rule> {
     let pattern = rule.event_pattern.as_deref().and_then(Pattern::parse)?;
     let state = if rule.state == Some(RuleState::Disabled) { State::Disabled } else { State::Enabled };

@@ -1,6 +1,6 @@
 //! Finds other programs that drain the same nodes: targets of EventBridge rules or of lifecycle hooks. Pure.
 //!
-//! The instance ends when one program completes the lifecycle hook, even if another program still evicts pods.
+//! AWS terminates the instance when one program completes the lifecycle hook, even if another program still evicts pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::Drainers;
 
-/// AWS services of EventBridge targets that may start a drain, unlike topics, logs and streams.
+/// AWS services that may start a drain if they are the target of an EventBridge rule.
 const ACTING: [&str; 6] = ["sqs", "lambda", "states", "ecs", "batch", "ssm"];
 /// Id of the rule target for Karpenter's interruption queue, from Karpenter's template and Terraform modules.
 const KARPENTERS_TARGET: &str = "KarpenterInterruptionQueueTarget";
@@ -136,7 +136,7 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding>
         .then(|| Finding::new(FindingId::KarpenterQueue, Severity::Warn, target, what, to_do))
 }
 
-/// Warns about Spillway's lifecycle hooks that notify a queue or topic: a reader may complete the hook during a drain.
+/// Warns about Spillway's lifecycle hooks that notify a queue or topic: its reader may complete the hook during a drain.
 fn notifying_hooks<'a>(
     group: &'a Group,
     settings: &'a Settings,

@@ -21,7 +21,7 @@ const HOOKS: &str = "autoscaling:DescribeLifecycleHooks";
 const ON_A_PAGE: i32 = 100;
 /// Suffix of a retained instance's lifecycle state, such as `Terminating:Retained`.
 const KEPT: &str = ":Retained";
-/// Maximum number of concurrent `DescribeLifecycleHooks` calls, because the whole account shares one rate limit.
+/// Maximum number of concurrent `DescribeLifecycleHooks` calls. The whole account shares one rate limit.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Group {
     }
 }
 
-/// Returns the Auto Scaling groups whose tags name one of the clusters, and each group's hooks.
+/// Returns the Auto Scaling groups whose tags name one of the clusters. Each group includes its hooks.
 pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) -> Result<Vec<Group>, CallError> {
     let mut groups = Vec::new();
     let mut token = None;
@@ -82,7 +82,7 @@ pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) 
     with_hooks.buffered(AT_ONCE).try_collect().await
 }
 
-/// Returns the group with an empty list of hooks, or `None` if the group's tags name no cluster.
+/// Converts an Auto Scaling group. The hooks are added later. `None` if the group's tags name no cluster.
 fn group(described: AutoScalingGroup) -> Option<Group> {
     let keeps_abandoned = keeps_abandoned(&described);
     let state = group_state(&described, None);

@@ -1,4 +1,4 @@
-//! Checks the terminate hooks of a cluster's Auto Scaling groups. Pure.
+//! Checks the termination lifecycle hooks of a cluster's Auto Scaling groups. Pure.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::Hooks;
 
-/// Delay until Lambda retries a failed notice. A hook must not time out earlier.
+/// Delay until Lambda retries a failed invocation. A hook must not time out earlier.
 const FIRST_RETRY: Duration = Duration::from_secs(60);
 
 /// Default name of Spillway's lifecycle hook.
@@ -229,7 +229,7 @@ fn name(group: &Group, hook: &GroupHook) -> String {
     format!("hook {} of Auto Scaling group {}", hook.name, group.name)
 }
 
-/// Returns the minimum timeout for `HookMaxWaitS`: heartbeats extend a hook to at most 100 times its timeout.
+/// Returns the shortest hook timeout that permits `HookMaxWaitS`: heartbeats extend a hook to at most 100 times its timeout.
 fn least_timeout(settings: &Settings) -> Duration {
     Duration::from_secs(settings.hook_max_wait.as_secs().div_ceil(100))
 }

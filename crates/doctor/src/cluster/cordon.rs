@@ -20,7 +20,7 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::Cordon;
 
-/// Maximum number of nodes to try, because some nodes may already be cordoned.
+/// Maximum number of nodes to try. If a node is already cordoned, the next node is tried.
 const TRIED: usize = 5;
 
 pub(super) async fn run_check(

@@ -19,8 +19,8 @@ use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::Fate;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Retry period of a failing claim if AWS stops or terminates the instance in any case. Afterwards, pods are evicted without a
-/// cordon. A failing admission webhook may recover when its pods leave this node.
+/// Maximum time to retry a failing claim if the notice cannot be called off. Afterwards, pods are evicted without a cordon. A
+/// failing admission webhook may recover when its pods leave this node.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum time to list the remaining pods after the lifecycle action is over.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_sec
 pub(super) enum Purpose {
     /// The node is cordoned but not drained.
     Cordon,
-    /// The node is drained. If AWS stops or terminates the instance in any case, the drain does not need a cordon.
+    /// The node is drained. If the notice cannot be called off, the drain does not need a cordon.
     Drain,
 }
 
@@ -94,8 +94,8 @@ pub(super) async fn claim(
     }
 }
 
-/// Ends the notice if its lifecycle action is over before this invocation has listed the pods. Records the pods that are still
-/// on the node as lost.
+/// Ends the notice if its lifecycle action is over before this invocation has listed the pods. Each pod that is still on the
+/// node is recorded as lost.
 pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Outcome {
     let history = target.attempt.history;
     let claimed_before = || history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());
@@ -123,7 +123,7 @@ fn is_retryable_write_error(error: &ApiError) -> bool {
     }
 }
 
-/// Returns the API server's status for a failed claim, or a timeout status.
+/// Returns the API server's status for a failed claim. If the API server sent no status, returns a timeout status.
 fn status_of(error: ApiError) -> Box<Status> {
     match error {
         ApiError::Refused(status) => status,

@@ -52,6 +52,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     log_claim(&node.claim, attempt.notice);
     attempt.join(&node.claim, target.instance);
+    // A joined claim of a spot notice has an earlier deadline, which limits the window, too.
     let hook_window = window_by_hook.map(|window| attempt.limited_to_joined_claim(window)).boxed_local().shared();
     // A failure to schedule the check must not delay the drain. It is returned after the drain.
     let arranged = undo_check::schedule_first_check(context, attempt, &node.claim).await;
@@ -72,7 +73,7 @@ struct DrainAction<'a> {
     target: &'a Target<'a>,
     node: &'a ClaimedNode,
     claim_began: Instant,
-    /// Window that respects the hook's timeouts. The future ends when Auto Scaling has described the hook.
+    /// Resolves when Auto Scaling has described the hook. The window then respects the hook's timeouts.
     hook_window: Shared<LocalBoxFuture<'a, Window>>,
     stop: Shared<LocalBoxFuture<'a, StopReason>>,
 }
@@ -137,6 +138,7 @@ impl DrainAction<'_> {
         let (window, clock) = (attempt.limited_to_joined_claim(attempt.window), attempt.invocation.clock);
         let drain = Drain::new(self.node, listed, attempt.history, self.claim_began, window, clock);
         // Boxed: in a debug build the futures are too large for a thread's stack.
+        // The drain begins with `window`, and continues with `hook_window` when Auto Scaling has answered.
         let draining = Box::pin(drain.run(self.hook_window.clone(), self.stop.clone(), side_task));
         let cordoning = Box::pin(keep_trying_to_cordon(self.target, self.node, record));
         let replacing = Box::pin(replacement::replace(self.context, self.target, &self.node.claim, Kind::Spot));
@@ -146,9 +148,9 @@ impl DrainAction<'_> {
         report
     }
 
-    /// Waits for volumes and load balancers, then completes the lifecycle action. Fails without completing the action if a
-    /// later invocation can continue the wait. Also fails if pods are left when this invocation ends before the drain's
-    /// deadline.
+    /// Waits for volumes and load balancers, then completes the lifecycle action. In two cases returns a failure without
+    /// completing the action, so that a later invocation continues: the wait is unfinished and time is left; or pods are left
+    /// and this invocation ends before the drain's deadline.
     async fn wait_and_complete(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
         let (attempt, node) = (self.target.attempt, &self.node.claim.node);
         let end = report.window.end;
@@ -217,7 +219,7 @@ fn kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -
     }
 }
 
-/// Returns up to [`PODS_IN_A_REASON`] remaining pods, each with its cause, then the number of further pods.
+/// Returns up to [`PODS_IN_A_REASON`] remaining pods, each with the reason why it is left, then the number of further pods.
 fn pods_left(record: &Record) -> Vec<String> {
     let left = record.pods.iter().filter(|pod| matches!(pod.fate, Fate::Lost | Fate::Remaining));
     let mut left: Vec<_> = left.map(|pod| format!("{}: {}", pod.pod, pod.why())).collect();
@@ -239,7 +241,7 @@ fn stop<'a>(attempt: &'a Attempt<'_>, node: &'a ClaimedNode) -> Shared<LocalBoxF
     stop.boxed_local().shared()
 }
 
-/// Waits until the node's claim is removed. Never ends if AWS cannot cancel the notice, or if another notice holds the claim.
+/// Waits until the node's claim is removed. Waits forever if AWS cannot cancel the notice, or if another notice holds the claim.
 async fn given_back(client: &Client, claim: &Claim, notice: &Notice) {
     if !notice.kind.may_stay() || claim.holder != notice.event_id {
         return pending().await;

@@ -28,7 +28,7 @@ const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum wait for EC2's answer about an instance that has started. Afterwards, a later invocation asks EC2 again.
 const RUNNING_DESCRIBED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Instance of a notice, with the source that identified the instance.
+/// Instance of a notice. The variant names the source that identified the instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Identified {
     /// EC2 describes the instance.

@@ -24,7 +24,7 @@ use crate::receipt::record::{HookStatus, Record};
 
 /// Poll interval until the node joins the cluster. A node usually needs about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Time until the first search of all nodes, for a node with an unusual name. The time doubles for each further search.
+/// Time after which all nodes are searched, because the node may have an unusual name. The time doubles after each such search.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
 /// Scope of a search for the node.
@@ -94,7 +94,8 @@ async fn until_ready(context: &Context, target: &Target<'_>, record: &mut Record
     }
 }
 
-/// Watches the node until the node is Ready, or until `end`. If the API server fails at `end`, returns the last known readiness.
+/// Watches the node until the node is Ready, or until `end`. If the API server still fails at `end`, returns the last known
+/// readiness.
 async fn observe_until(
     end: Instant,
     context: &Context,

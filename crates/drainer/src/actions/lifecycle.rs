@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | the node is drained, cordoned or Ready | `CONTINUE` |
 //! | the instance has no node in the cluster | `CONTINUE` |
-//! | the instance is in no cluster, or in a cluster that denies access | the setting `HooksWithoutNode`, or not completed |
+//! | the instance is in no cluster, or the cluster denies access | the setting `HooksWithoutNode` (`off`: not completed) |
 //! | pods are left, and the group keeps instances whose terminate hook is abandoned | `ABANDON` |
 //! | pods are left in any other group | `CONTINUE` |
 //! | the node never was Ready | the setting `Launch` |

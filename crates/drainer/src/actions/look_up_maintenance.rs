@@ -18,7 +18,7 @@ use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Invokes the function for each of EC2's scheduled events for which no drain is scheduled.
+/// Invokes the function once for each of EC2's scheduled events that has no scheduled drain.
 pub(crate) async fn look_up(
     context: &Context,
     invocation: &Invocation,

@@ -36,7 +36,7 @@ enum Declared {
 #[derive(Debug, Default)]
 struct Observed {
     boot: Option<String>,
-    /// Name of the node, if any read has found the node Ready.
+    /// Name of the node, if at least one read found the node Ready.
     ready: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn out_of_service(
 }
 
 /// Waits until the node is not Ready, confirms in EC2 that the instance is down, and taints the node. Starts again if the node
-/// changes before the taint.
+/// changes before Spillway taints it.
 async fn declare_when_missed(
     context: &Context,
     target: &Target<'_>,

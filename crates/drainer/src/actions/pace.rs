@@ -26,7 +26,7 @@ use crate::receipt::record::Record;
 /// Maximum time of a request to the API server with its retries. If the other drains cannot be counted in this time, the drain
 /// begins.
 const RETRIED_FOR: Duration = Duration::from_secs(10);
-/// Maximum number of times that other drains are counted after the claim, with pauses of up to [`PAUSE`].
+/// Maximum number of times that other drains are counted after the claim. A pause between two counts is at most [`PAUSE`].
 const COUNTS: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum random delay of a postponed drain, so that postponed drains do not retry at the same time.
@@ -94,7 +94,7 @@ fn paced_start(attempt: &Attempt<'_>) -> Option<Timestamp> {
     decision::planned_start(attempt.notice).filter(|_| attempt.history.continued_from().is_none())
 }
 
-/// Returns the number of other drains if this claim exceeds the limit. First waits until other drains have withdrawn later
+/// Returns the number of other drains if this claim exceeds the limit. First waits until other drains have withdrawn newer
 /// claims.
 async fn drains_above_limit(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<OtherDrains>, ApiError> {
     let (nodes, claim) = (Api::all(node.client.clone()), &node.claim);

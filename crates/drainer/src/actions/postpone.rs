@@ -21,8 +21,8 @@ use crate::node::pace;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum time for the API server's first answer. After a failure a continuation begins at once, so a shorter time would cause
-/// more invocations.
+/// Maximum time to reach the API server for the uncordon of a postponed drain. After a failure, a new invocation begins at once.
+/// A shorter time would cause more invocations.
 const UNCORDONED_WITHIN: Duration = Duration::from_mins(2);
 /// Maximum time from the taint of a node to the node's drain. The scheduler prefers nodes without the taint for evicted pods.
 const TAINTED_FOR: SignedDuration = SignedDuration::from_mins(30);
@@ -106,9 +106,9 @@ async fn taint(context: &Context, target: &Target<'_>) {
     }
 }
 
-/// Removes the taint of a node whose maintenance began before its drain. If the API server fails, an undo check removes the taint
-/// later, and the notice fails if this check cannot be scheduled. Other failures are only logged, because the doctor reports
-/// leftover taints.
+/// Removes the taint of a node whose maintenance began before its drain. If the API server fails, schedules an undo check, which
+/// removes the taint later. Fails if the undo check cannot be scheduled. All other failures are only logged, because the doctor
+/// reports leftover taints.
 pub(super) async fn remove_taint(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<(), Failure> {
     let Attempt { notice, invocation, .. } = target.attempt;
     let Some(cause) = UncordonCause::of_notice(notice) else { return Ok(()) };

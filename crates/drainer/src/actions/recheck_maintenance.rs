@@ -1,5 +1,7 @@
-//! Checks in EC2 that maintenance is still planned, in two cases. Spillway found the maintenance in EC2, so that no notice
-//! reports a cancellation. Or the invocation has slept until the drain.
+//! Checks in EC2 that maintenance is still planned:
+//!
+//! * if Spillway found the maintenance in EC2, because no notice then reports a cancellation;
+//! * if the invocation has slept until the drain.
 
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use crate::later::Later;
 
 /// Maximum difference between the start times that EC2 and AWS Health report for the same maintenance.
 pub(super) const APART: SignedDuration = SignedDuration::from_hours(1);
-/// Maximum wait for EC2's answer after a sleep. Without the answer, the drain begins anyway.
+/// Maximum wait for EC2's answer after the invocation has slept until the drain. Without the answer, the drain begins anyway.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Returns a reason to ignore the notice if EC2 reports the maintenance as over. Returns `None` if EC2 does not list the

@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::aws::{CallError, replacement as calls};
 use crate::context::{Attempt, Context, Target};
 
-/// Maximum time for all calls of one replacement, short compared with the two minutes of a spot notice.
+/// Maximum time for all calls of one replacement. EC2 interrupts a Spot instance two minutes after the notice.
 const WITHIN: Duration = Duration::from_secs(30);
-/// Maximum wait until EC2 confirms the notice, because the status of a spot request may change after the notice.
+/// Maximum wait until EC2 confirms the notice. The status of a spot request may change only after the notice.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
 /// Minimum pause between two calls that ask EC2 to confirm the notice.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -45,8 +45,8 @@ pub(super) async fn replace(context: &Context, target: &Target<'_>, claim: &Clai
     })
 }
 
-/// Requests the replacement, with retries after transient failures. If an answer was lost, the instance's lifecycle state shows
-/// whether the request worked.
+/// Requests the replacement, with retries after transient failures. If Auto Scaling's answer was lost, the instance's
+/// lifecycle state shows whether the request worked.
 async fn until_requested(context: &Context, target: &Target<'_>, end: Instant) -> Result<(), NotRequested> {
     let mut backoff = Backoff::new();
     let mut is_answer_lost = false;

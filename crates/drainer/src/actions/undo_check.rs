@@ -54,7 +54,7 @@ pub(super) async fn schedule_first_check(
     })
 }
 
-/// Undo check that runs now, with the instance and its cluster.
+/// Undo check that runs now.
 #[derive(Debug)]
 pub(crate) struct DueCheck<'a> {
     pub(crate) notice: &'a Notice,

@@ -41,7 +41,7 @@ const ALL_STATES: [&str; 6] = ["pending", "running", "shutting-down", "terminate
 enum RequestForm {
     /// The call has the instance id and a filter that matches every state. EC2 allows 100 calls at once, then 20 per second.
     Filtered,
-    /// The call has the instance id without a filter. EC2 allows 50 calls at once, then 10 per second.
+    /// The call has the instance id and no filter. EC2 allows 50 calls at once, then 10 per second.
     IdAlone,
 }
 
@@ -161,7 +161,7 @@ pub(crate) async fn instances(
     Ok(found)
 }
 
-/// Finds the running instances of the named nodes that have at least one of the tag keys.
+/// Finds the running instances of `nodes`. Leaves out instances that have none of the tag keys.
 pub async fn tagged(ec2: &aws_sdk_ec2::Client, tags: &[&str], nodes: &[&str]) -> Result<Vec<Instance>, CallError> {
     let (ids, dns_names): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|name| name.starts_with("i-"));
     let ids: Vec<&str> = ids.into_iter().filter_map(|name| name.split('.').next()).collect();

@@ -1,4 +1,4 @@
-//! Calls Lambda to invoke this function, and to read limits and event source mappings.
+//! Calls the Lambda API: invokes this function, and reads limits and event source mappings.
 
 use serde_json::Value;
 use spillway_aws_call::{Call, Caller, Failed, Service};
@@ -32,12 +32,12 @@ impl Itself {
         }
     }
 
-    /// Invokes this function asynchronously.
+    /// Invokes this Lambda function asynchronously.
     pub async fn invoke(&self, payload: &str) -> Result<(), CallError> {
         self.invoke_as("Event", payload).await.map_err(|failed| CallError::new(INVOKE, failed))
     }
 
-    /// Tests with a dry run whether this function may invoke itself.
+    /// Tests with a dry run whether this Lambda function may invoke itself.
     pub async fn rehearse_invoke(&self) -> Result<(), Failed> {
         self.invoke_as("DryRun", "{}").await
     }
@@ -49,7 +49,7 @@ impl Itself {
         limit.ok_or_else(|| CallError::unanswered(ACCOUNT_SETTINGS, "the answer has no limit"))
     }
 
-    /// Returns the first page of this function's event source mappings.
+    /// Returns the first page of this Lambda function's event source mappings.
     pub async fn mappings(&self) -> Result<Vec<Mapping>, CallError> {
         let answer = self.caller.json(&get(MAPPINGS, &self.mappings)).await?;
         let all = answer["EventSourceMappings"].as_array();

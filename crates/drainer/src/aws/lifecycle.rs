@@ -51,7 +51,7 @@ struct ActionProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     Completed,
-    /// The action had been completed or had timed out before.
+    /// The action had been completed or had timed out before this call.
     AlreadyOver,
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum ActionState {
 }
 
 impl<'a> LifecycleAction<'a> {
-    /// Creates the action of a hook. `is_kept` is the result of [`Self::look_up_retention`] in an earlier invocation.
+    /// Creates the lifecycle action of a hook. `is_kept` is the result of [`Self::look_up_retention`] in an earlier invocation.
     pub(crate) fn new(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId, is_kept: bool) -> Self {
         Self {
             client,
@@ -108,7 +108,7 @@ impl<'a> LifecycleAction<'a> {
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
 
-    /// Reads whether the group keeps an instance whose action is abandoned. Retries until `end`. A failure keeps the last value.
+    /// Reads whether the group keeps an instance whose action is abandoned. Retries until `end`. On failure, keeps the old value.
     pub(crate) async fn look_up_retention(&self, end: Instant) {
         if let Some(is_kept) = retention::look_up(self.client, &self.hook.group, end).await {
             self.update(|progress| progress.is_kept = is_kept);
@@ -124,7 +124,7 @@ impl<'a> LifecycleAction<'a> {
         self.update(|progress| progress.is_confirmed = true);
     }
 
-    /// Ends when a heartbeat finds that the action is over.
+    /// Waits until a heartbeat finds that the lifecycle action is over.
     pub(crate) async fn wait_until_over(&self) {
         self.wait_for(|progress| progress.state == ActionState::Over).await;
         self.update(|progress| progress.is_settled = true);
@@ -134,7 +134,7 @@ impl<'a> LifecycleAction<'a> {
         self.progress.borrow().is_settled
     }
 
-    /// Ends after the answer to the first heartbeat, at the latest after [`FIRST_HEARTBEAT`].
+    /// Waits for the answer to the first heartbeat, at most for [`FIRST_HEARTBEAT`].
     pub(crate) async fn wait_until_known(&self) {
         let _ = timeout(FIRST_HEARTBEAT, self.wait_for(|progress| progress.state != ActionState::Unknown)).await;
     }
@@ -240,7 +240,7 @@ fn log_failed(error: &CallError) {
     tracing::warn!(error = chain(&error), "a heartbeat failed; the next one follows");
 }
 
-/// Returns `true` for the message "No active Lifecycle Action found", because Auto Scaling's error has no code of its own.
+/// Returns `true` if the message is "No active Lifecycle Action found". Auto Scaling's error has no code of its own.
 fn is_over<E: ProvideErrorMetadata>(error: &E) -> bool {
     error.message().is_some_and(|message| message.to_lowercase().contains("no active lifecycle action found"))
 }

@@ -1,4 +1,4 @@
-//! Restricts Spillway to instances that have the managed tag of the settings.
+//! Restricts Spillway to instances that have the tag from the setting `ManagedTag`.
 
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::types::Filter;
@@ -10,7 +10,7 @@ use crate::aws::{self, CallError};
 
 const DESCRIBE: &str = "autoscaling:DescribeTags";
 
-/// Returns `true` if the instance or its Auto Scaling group has the tag.
+/// Returns `true` if the instance or its Auto Scaling group has this `tag`.
 pub(crate) async fn is_managed(
     autoscaling: &Client,
     instance: &Instance,

@@ -17,11 +17,10 @@ const ACTIVITIES: &str = "autoscaling:DescribeScalingActivities";
 const SPOT_REQUESTS: &str = "ec2:DescribeSpotInstanceRequests";
 const TERMINATE: &str = "autoscaling:TerminateInstanceInAutoScalingGroup";
 const TERMINATING: &str = "autoscaling:EC2_INSTANCE_TERMINATING";
-/// Text in the cause of a scaling activity that a [`TERMINATE`] call started (Auto Scaling user guide, "Verify a scaling
+/// Auto Scaling's text about a scaling activity that a [`TERMINATE`] call started (Auto Scaling user guide, "Verify a scaling
 /// activity").
 const BY_REQUEST: &str = "was taken out of service in response to a user request";
-/// Text in the cause of a scaling activity if the [`TERMINATE`] call that started the activity decremented the desired
-/// capacity.
+/// Auto Scaling adds this text to [`BY_REQUEST`] if the [`TERMINATE`] call has decremented the desired capacity.
 const DECREMENTED: &str = "shrinking the capacity";
 /// Period in which the replacements of a group are counted.
 const PERIOD: SignedDuration = SignedDuration::from_hours(1);

@@ -1,4 +1,4 @@
-//! Waits until the cluster's load balancers have deregistered the instance. AWS sends no event, so the target groups are polled.
+//! Waits until the cluster's load balancers have deregistered an instance. AWS sends no event, so the target groups are polled.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

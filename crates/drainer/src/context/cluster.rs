@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::aws::{self, CallError};
 use crate::failure::{DESCRIBE_CLUSTER, Failure};
 
-/// Cached descriptions of EKS clusters, with the AWS credentials and the connector for their API servers.
+/// Access to EKS clusters: their cached descriptions, AWS credentials, and a connector to API servers.
 #[derive(Debug)]
 pub struct Access {
     pub clusters: Arc<Clusters>,

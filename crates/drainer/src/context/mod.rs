@@ -55,7 +55,7 @@ impl Context {
         self.scheduler.times_of(instance, end).await
     }
 
-    /// Invokes this function with a payload, at once or with a schedule. Retries until `end`.
+    /// Invokes this Lambda function with a payload, at once or through a schedule. Retries until `end`.
     pub(crate) async fn send(&self, payload: &str, later: Later, clock: Clock, end: Instant) -> Result<(), Failure> {
         match later {
             Later::Now => Ok(aws::until(INVOKE, end, || self.itself.invoke(payload)).await?),
@@ -63,7 +63,7 @@ impl Context {
         }
     }
 
-    /// Returns the clusters that the settings name. If they name none, returns the clusters described before.
+    /// Returns the clusters that the settings name. If they name none, returns the cached clusters and those in Parameter Store.
     pub(crate) async fn known_clusters(&self) -> Vec<ClusterName> {
         let named = &self.settings.clusters;
         if named.is_empty() {

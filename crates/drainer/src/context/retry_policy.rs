@@ -10,16 +10,16 @@ use crate::failure::Failure;
 
 /// Time that Lambda's first retry needs: a minute until the start, and half a minute for the drain.
 const LAMBDA_RETRY: Duration = Duration::from_secs(90);
-/// Retry period after an uncordon's first 401 or 403. A busy or just started API server may deny allowed requests.
+/// Time for retries after the first 401 or 403 of an uncordon. A busy or starting API server may deny allowed requests.
 const DENIED_RETRIES: Duration = Duration::from_secs(2);
 
 /// Policy for retries of work in a cluster. Transient failures are retried until `end`, but 401 and 403 for a shorter time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryPolicy {
-    /// A 403 is not retried. A 401 is retried until `unauthorized_until`, which leaves time for Lambda's retry. If the first 401
-    /// comes later, it is retried until `end`.
+    /// After a 403, the drain is not retried. After a 401, the drain is retried until `unauthorized_until`, which leaves time for
+    /// Lambda's retry. If the first 401 comes after `unauthorized_until`, the drain is retried until `end`.
     Drain { end: Instant, unauthorized_until: Instant },
-    /// A 401 or 403 is retried for [`DENIED_RETRIES`].
+    /// After a 401 or 403, the uncordon is retried for [`DENIED_RETRIES`].
     Uncordon { end: Instant },
 }
 

@@ -24,9 +24,9 @@ use tokio::time::Instant;
 use crate::aws::lifecycle::LifecycleAction;
 use crate::failure::Failure;
 
-/// Minimum duration of a drain if the notice came late.
+/// Minimum duration of a drain, even if the notice came late.
 pub(crate) const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
-/// Minimum duration of a drain with a lifecycle hook if the notice came late. The hook must still be completed.
+/// Minimum duration of a drain with a lifecycle hook. Short, so that time is left to complete the hook.
 const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
 /// Time for which PodDisruptionBudgets are respected after a notice with an unknown deadline.
 const RESPECTED_FOR: SignedDuration = SignedDuration::from_mins(2);
@@ -39,7 +39,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) invocation: &'a Invocation,
     pub(crate) action: Option<LifecycleAction<'a>>,
     pub(crate) settings: &'a Settings,
-    /// Window of the drain without regard to the hook's timeouts, unlike [`Self::window_of_hook`].
+    /// Time limits of the drain. The hook's timeouts are ignored here, but not in [`Self::window_of_hook`].
     pub(crate) window: Window,
     /// Deadline that [`Self::join`] adopted from the spot notice that holds the claim.
     joined: Cell<Option<Timestamp>>,
@@ -54,7 +54,7 @@ pub(crate) struct Target<'a> {
     pub(crate) cluster: &'a ClusterName,
 }
 
-/// Returns the window of the drain in this invocation.
+/// Returns the time limits of the drain in this invocation.
 fn window(notice: &Notice, history: &History, invocation: &Invocation, settings: &Settings, limits: Limits) -> Window {
     let clock = invocation.clock;
     let least = match notice.deadline {
@@ -195,8 +195,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Waits for the answer to the first heartbeat if the instance returns to its warm pool. If the action is over, the node is
-    /// not cordoned.
+    /// Waits for the answer to the first heartbeat if the instance returns to its warm pool. The answer shows whether the action
+    /// is over.
     pub(crate) async fn wait_until_action_is_known(&self) {
         if let (Kind::ReturnToWarmPool, Some(action)) = (self.notice.kind, &self.action) {
             action.wait_until_known().await;

@@ -19,13 +19,13 @@ use tokio::time::timeout;
 use super::evict::{PodRequest, exchange};
 use crate::kube::ApiError;
 
-/// Timeout of the status patch, half of `MARGIN`, because the deletion waits for the patch.
+/// Timeout of the status patch, only half of `MARGIN`: the deletion of the pod waits for the patch.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sets the condition on the pods of one drain. Gives up after the first failed patch.
+/// Sets the condition `DisruptionTarget` on the pods of one drain. Gives up after the first failed patch.
 pub(crate) struct DisruptionTarget {
     clock: Clock,
-    /// Pods that have the condition. A repeated deletion does not set the condition again.
+    /// Pods that have the condition `DisruptionTarget`. A repeated deletion does not set the condition again.
     set: RefCell<BTreeSet<PodUid>>,
     /// `true` after a failed patch. Later pods are deleted without the condition `DisruptionTarget`.
     is_given_up: Cell<bool>,
@@ -36,7 +36,7 @@ impl DisruptionTarget {
         Self { clock, set: RefCell::default(), is_given_up: Cell::new(false) }
     }
 
-    /// Sets the condition on one pod. A failure is only logged.
+    /// Sets the condition `DisruptionTarget` on one pod. A failure is only logged.
     pub(crate) async fn set(&self, client: &Client, pod: &LeaveRequest) {
         if self.is_given_up.get() || self.set.borrow().contains(&pod.uid) {
             return;
@@ -65,7 +65,7 @@ impl DisruptionTarget {
         }
     }
 
-    /// Returns the patch with the pod's UID, so that the API server refuses the patch for a new pod with the same name.
+    /// Returns the status patch. It contains the pod's UID, so the API server refuses it for a new pod with the same name.
     fn condition(&self, uid: &PodUid) -> Value {
         let condition = json!({
             "type": "DisruptionTarget",
@@ -78,7 +78,7 @@ impl DisruptionTarget {
     }
 }
 
-/// Returns the cause of a refused patch. `None` if the pod is gone or replaced by a pod with the same name.
+/// Returns the cause of a refused patch. `None` if the pod is gone, or if a new pod has its name.
 fn refusal(status: &Status) -> Option<String> {
     if is_missing(status, "pods") || is_of_another_uid(status) {
         return None;

@@ -71,7 +71,7 @@ async fn answer(client: &Client, name: &PodName, request: &PodRequest) -> Answer
     }
 }
 
-/// Sends a request and reads about the first [`READ`] bytes of the answer.
+/// Sends a request and reads the answer, but stops once [`READ`] bytes have come.
 pub(super) async fn exchange(client: &Client, name: &PodName, request: &PodRequest) -> kube::Result<ApiResponse> {
     let pods = Request::new(Pod::url_path(&(), Some(&name.namespace)));
     let request = match request {

@@ -28,9 +28,9 @@ pub(crate) struct KubeletWatch {
 }
 
 enum Silence {
-    /// The kubelet reports, or the node has not been read yet.
+    /// The kubelet reports its status, or Spillway has not read the node yet.
     None,
-    /// The kubelet does not report. The future ends when the node counts as dead.
+    /// The kubelet does not report its status. The future ends when the node counts as dead.
     Lasts(LocalBoxFuture<'static, ()>),
     /// The node counts as dead.
     Dead,

@@ -15,7 +15,7 @@ use crate::kube::watch::{Listed, Selection};
 use crate::kube::{ApiError, CALL_TIMEOUT, until};
 use crate::node::ClaimedNode;
 
-/// Time after a claim in which no new node can take the claimed node's name, because a new instance has to boot first.
+/// For this time after a claim, no new node can take the claimed node's name, because a new instance has to boot first.
 const NAME_IS_KEPT: Duration = Duration::from_secs(5);
 
 /// Timeout for the next data of a list, longer than the API server's timeout of 60 s (kube-apiserver, `--request-timeout`).
@@ -25,7 +25,7 @@ pub(super) fn pods_of(client: &Client, node: &str) -> Selection<Pod> {
     Selection { api: Api::all(client.clone()), field_selector: Some(format!("spec.nodeName={node}")) }
 }
 
-/// Lists the node's pods, with retries until the window ends.
+/// Lists the node's pods, with retries until the end of `window`.
 pub(super) async fn list(client: &Client, node: &str, window: Window) -> Result<Listed<Pod>, ApiError> {
     let pods = pods_of(client, node);
     let log = |error: &ApiError| {

@@ -81,7 +81,7 @@ enum WaitEnd {
 
 impl<'a> Drain<'a> {
     /// Creates the drain of the pods in `listed` and of pods that come to the node later. `history` has the earlier invocations
-    /// for the notice.
+    /// for the same notice.
     pub(crate) fn new(
         node: &'a ClaimedNode,
         listed: &Listed<Pod>,
@@ -114,8 +114,8 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Drains until the node is empty, the window ends or `stop` completes. `hook` returns a window that respects the hook's
-    /// timeouts. `side_task` publishes messages meanwhile.
+    /// Drains until the node is empty, the time is up or `stop` completes. `hook` returns time limits that respect the lifecycle
+    /// hook's timeouts. `side_task` publishes messages meanwhile.
     pub(crate) async fn run(
         mut self,
         mut hook: impl FusedFuture<Output = Window> + Unpin,

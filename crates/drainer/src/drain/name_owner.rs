@@ -18,11 +18,11 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 pub(super) enum NameOwner {
     /// The name belongs to the node of another instance.
     Another,
-    /// The name belongs to the claimed node, or the node is missing or could not be read.
+    /// The name belongs to the claimed node or to no node, or reading the node failed.
     Claimed { cordoned_again: bool },
 }
 
-/// Reads the node, with retries until `end`. If the claimed node was uncordoned, cordons the node again.
+/// Returns the owner of the claimed node's name. Retries until `end`. If the claimed node was uncordoned, cordons it again.
 pub(super) fn check_name_owner(
     client: &Client,
     claim: &Claim,

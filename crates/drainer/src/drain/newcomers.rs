@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::name_owner::{NameOwner, check_name_owner};
 
-/// New pods that wait for a check of their node.
+/// New pods that are held back until their node has been checked.
 pub(super) struct Newcomers<'a> {
     client: &'a Client,
     claim: &'a Claim,

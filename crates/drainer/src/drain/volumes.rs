@@ -104,7 +104,8 @@ fn failed(error: &ApiError) {
     tracing::warn!(error = chain(error), "cannot look at VolumeAttachments; trying again");
 }
 
-/// Reads the node's attachments of volumes that allow one node at a time. Leaves out volumes of the claims `in_use`.
+/// Reads the node's attachments of volumes that allow one node at a time. Leaves out volumes whose
+/// `PersistentVolumeClaim` is in `in_use`.
 async fn awaited(client: &Client, node: &str, in_use: &BTreeSet<ClaimName>) -> Result<Attached, ApiError> {
     let read = if_found(call(Api::<Node>::all(client.clone()).get(node)).await, "nodes")?;
     let status = read.and_then(|node| node.status);

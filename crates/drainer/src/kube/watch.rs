@@ -30,8 +30,8 @@ const HEALTHY: Duration = Duration::from_secs(5);
 /// of changes, for example while all pods of a full node leave (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`). With a
 /// pause of 100 ms, 2 of 11 drains lost the watch again.
 const AFTER_A_BURST: Duration = Duration::from_millis(300);
-/// Timeout for the start of a watch, longer than the API server's wait of 3 s for its cache (apiserver, `watch_cache.go`). A
-/// watch that never started must not count as healthy, so [`HEALTHY`] is longer.
+/// Timeout for the start of a watch, longer than the API server's wait of 3 s for its cache (apiserver, `watch_cache.go`). The
+/// timeout is shorter than [`HEALTHY`], so that a watch that never started does not count as healthy.
 const BEGINS_WITHIN: Duration = Duration::from_secs(4);
 const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
 /// Capacity of the event queue, larger than the number of pods on a node. While the queue is full, the watch waits.
@@ -102,7 +102,7 @@ impl<K: Watched> Selection<K> {
         self.list_within(CALL_TIMEOUT).await
     }
 
-    /// Works as [`Self::list`], with `patience` as the timeout for the next data.
+    /// Lists the objects as [`Self::list`] does, but fails if no data comes for `patience`.
     pub(crate) async fn list_within(&self, patience: Duration) -> Result<Listed<K>, ApiError> {
         let params = ListParams { field_selector: self.field_selector.clone(), ..ListParams::default() };
         let request = Request::new(self.api.resource_url()).list(&params);
@@ -122,7 +122,7 @@ impl<K: Watched> Selection<K> {
     }
 }
 
-/// Watch that runs until it is dropped.
+/// Running watch. The watch ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch<K> {
     events: mpsc::Receiver<WatchEvent<K>>,

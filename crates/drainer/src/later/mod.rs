@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 pub(crate) use schedules::{Deleted, FunctionName, ScheduleName, Scheduler};
 
-/// Maximum time that an invocation sleeps instead of creating a schedule, because a schedule may fire a minute late.
+/// Maximum time that an invocation sleeps. For a longer wait, it creates a schedule, which may fire a minute late.
 const SLEEPS_FOR: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]
@@ -20,7 +20,8 @@ pub(crate) enum Later {
     At(Timestamp, ScheduleName),
 }
 
-/// Sleeps until `at` and returns `true`. If the sleep would exceed [`SLEEPS_FOR`] or the invocation, returns `false` at once.
+/// Sleeps until `at` and returns `true`. If the sleep would last longer than [`SLEEPS_FOR`] or the invocation, returns
+/// `false` at once.
 pub(crate) async fn sleep_if_short(at: Timestamp, invocation: &Invocation) -> bool {
     let wakes = invocation.clock.instant(at);
     let is_short = wakes <= invocation.drains_until().min(Instant::now() + SLEEPS_FOR);

@@ -27,7 +27,7 @@ const GET: &str = "scheduler:GetSchedule";
 
 /// Maximum length of a schedule name in EventBridge Scheduler.
 const LONGEST_NAME: usize = 64;
-/// Minimum time from now to a schedule, because EventBridge Scheduler refuses past times.
+/// Minimum time from now until a schedule fires. EventBridge Scheduler refuses a time in the past.
 const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
 /// Maximum time in seconds for which EventBridge Scheduler retries. Afterwards, the payload goes to the failure queue.
 const LONGEST_RETRY_S: i32 = 3600;
@@ -42,8 +42,7 @@ impl ScheduleName {
         Self::new(&notice.instance, &purpose(notice))
     }
 
-    /// Returns the second schedule name for a drain that is postponed again, because the fired schedule with the first
-    /// name may still exist.
+    /// Returns the schedule name for a drain that is postponed again. The fired schedule with the first name may still exist.
     pub(crate) fn second(notice: &Notice) -> Self {
         Self::new(&notice.instance, &format!("{}.again", purpose(notice)))
     }
@@ -135,7 +134,7 @@ impl Scheduler {
         Ok(aws::until(CREATE, end, put).await?)
     }
 
-    /// Deletes the drain schedules of a notice, also those that a maintenance lookup created. Retries until `end`.
+    /// Deletes the drain schedules of a notice, including schedules that a maintenance lookup created. Retries until `end`.
     pub(crate) async fn delete_drain_schedules(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let own = self.delete(&ScheduleName::of(notice), end).await?;
         let others = self.delete_others(notice, end).await?;

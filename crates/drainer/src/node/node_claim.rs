@@ -1,8 +1,8 @@
 //! Hands a node over to Karpenter: sets the deadline of the node's `NodeClaim`, then deletes the `NodeClaim`.
 //!
-//! Karpenter then starts a replacement and drains the node. Without a deadline, a pod that a budget blocks would go down with the
-//! instance. With a deadline, Karpenter deletes the pod early enough for the whole grace period (kubernetes-sigs/karpenter v1.12,
-//! `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). An earlier deadline is never overwritten.
+//! After the deletion, Karpenter starts a replacement and drains the node. Without a deadline, a blocked pod would go down with
+//! the instance. With a deadline, Karpenter deletes the pod early enough for the whole grace period (kubernetes-sigs/karpenter
+//! v1.12, `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). An earlier deadline is kept.
 //!
 //! Owner references of nodes can be forged. Therefore the `NodeClaim` itself must name the instance.
 
@@ -30,7 +30,7 @@ const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestam
 /// Maximum number of attempts to set the deadline. An attempt fails if the `NodeClaim` changes between the read and the patch.
 const STAMP_ATTEMPTS: u32 = 3;
 
-/// Sets the deadline, if given, then deletes the `NodeClaim` of the instance's node.
+/// Sets the `deadline`, if any, on the `NodeClaim` of the instance's node, then deletes the `NodeClaim`.
 pub(crate) async fn hand_over(
     client: &Client,
     instance: &Instance,
@@ -72,7 +72,7 @@ enum NodeClaimState {
     },
 }
 
-/// Sets the deadline of the `NodeClaim` unless an earlier deadline is set.
+/// Sets the deadline of the `NodeClaim`, but keeps an earlier deadline.
 async fn set_deadline(
     claims: &Api<DynamicObject>,
     owner: &OwnerReference,
@@ -152,7 +152,7 @@ fn written(claim: &ObjectMeta) -> Option<Timestamp> {
     claim.annotations.as_ref()?.get(TERMINATION_TIMESTAMP)?.parse().ok()
 }
 
-/// Returns the patch that sets the deadline, and fails if the `NodeClaim` has changed since the read.
+/// Returns the patch that sets the deadline. The patch fails if the `NodeClaim` has changed since the read.
 fn stamp_patch(deadline: Timestamp, claim: &ObjectMeta) -> Value {
     json!({
         "metadata": {

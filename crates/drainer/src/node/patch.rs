@@ -10,8 +10,8 @@ use spillway_core::node::patch::FIELD_MANAGER;
 
 use crate::kube::{ApiError, call, if_found};
 
-/// Patches a node and returns its metadata, or `None` if the node does not exist. If a test of the patch fails, returns
-/// [`ApiError::Contended`].
+/// Patches a node and returns its metadata, or `None` if the node does not exist. If a `test` operation of the patch fails,
+/// returns [`ApiError::Contended`].
 pub(super) async fn send(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<Option<ObjectMeta>, ApiError> {
     send_with(nodes, name, patch, PatchParams::default()).await
 }

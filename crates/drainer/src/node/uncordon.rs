@@ -8,7 +8,7 @@ use super::find::{by_likely_names, find};
 use super::patch;
 use crate::kube::{ApiError, until_settled};
 
-/// Maximum number of attempts at an uncordon. An attempt fails if the node changes between the read and the patch.
+/// Maximum number of attempts to uncordon a node. An attempt fails if the node changes between the read and the patch.
 const UNDO_ATTEMPTS: u32 = 5;
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Undo {
     is_unanswered: bool,
 }
 
-/// Uncordons the instance's node if Spillway claimed the node for the cause `over`.
+/// Uncordons the instance's node if Spillway claimed the node because of the interruption in `over`.
 pub(crate) async fn uncordon(
     client: &Client,
     instance: &Instance,

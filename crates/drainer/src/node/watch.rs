@@ -65,8 +65,8 @@ impl NodeWatch {
     }
 }
 
-/// Ends when the node no longer has a claim, for example after AWS has cancelled the event. Does not end if the node is gone,
-/// unreadable or another instance's.
+/// Waits until the node no longer has a claim, for example after AWS has cancelled the event. Goes on waiting if the node is
+/// gone, is unreadable or belongs to another instance.
 pub(crate) async fn until_unclaimed(nodes: &Api<Node>, claim: &Claim) {
     let mut watch = NodeWatch::of(nodes.clone(), &claim.node);
     loop {

@@ -11,7 +11,7 @@ use crate::receipt::Publication;
 
 pub(super) struct BlockedPods {
     pub(super) turn: PublishedBlockage,
-    /// Receipt of the drain in progress, with a text about the blockage, and with the affected pods only.
+    /// Receipt of the drain in progress. Contains a text about the blockage, and only the affected pods.
     pub(super) publication: Publication,
     pub(super) pods: Vec<PodRecord>,
 }
@@ -49,7 +49,7 @@ impl BlockedPods {
     }
 }
 
-/// Returns the record of a blocked pod. Its text names the blocker, and the latest time at which the blockage ends.
+/// Returns the record of a blocked pod. The record names the blocker, and the latest time at which the blockage ends.
 fn blocked(pod: BlockedPod, clock: Clock) -> PodRecord {
     let BlockedPod { uid, name, by, until, grace, advice } = pod;
     let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();

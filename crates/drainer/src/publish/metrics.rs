@@ -7,7 +7,7 @@ use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 
 use crate::receipt::{Ending, Fate, HookState, PodRecord, Publication, StepName};
 
-/// Metrics with the dimensions cluster, notice and ending; few, because CloudWatch charges for each combination.
+/// Metrics with the dimensions `Cluster`, `Notice` and `Ending`. CloudWatch charges for each combination, so these are few.
 const BY_CLUSTER: [&str; 3] = ["Notices", "PodsLost", "PodsForced"];
 
 /// Returns the log line with the metrics. Returns `None` for lookups, unhandled events and instances of other clusters.
@@ -66,8 +66,8 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
     ]
 }
 
-/// Returns `true` if this notice's drain made the pod leave. If the requester is unknown, the notice that holds the claim
-/// counts the pod.
+/// Returns `true` if this notice's drain made the pod leave. If it is unknown which drain did, the pod counts for the notice
+/// that holds the claim.
 fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
     match publication.left_by(pod) {
         Some(RequestedBy::ThisDrain) => true,

@@ -42,7 +42,7 @@ pub(crate) async fn publish_begin(
     tokio::join!(on_the_bus, node_events::publish_begin(begun, pods, &context.settings, client, invocation));
 }
 
-/// Publishes on the event bus and as Kubernetes events that pods are blocked, or no longer blocked.
+/// Publishes news about blocked and unblocked pods on the event bus and as Kubernetes events.
 pub(crate) async fn publish_blockage(
     so_far: &Publication,
     news: BlockageNews,

@@ -31,7 +31,7 @@ pub(crate) struct Publication {
     pub(crate) is_uncounted: bool,
     /// `true` if another notice holds the node's claim.
     pub(crate) is_joined: bool,
-    /// Requester of each pod's eviction or deletion, by the pod's UID.
+    /// Requester of each pod's eviction or deletion. The key is the pod's UID.
     pub(crate) left_by: BTreeMap<String, RequestedBy>,
 }
 
@@ -136,7 +136,7 @@ impl Publication {
     }
 }
 
-/// Returns the text about a failure and the state of the lifecycle hook.
+/// Returns a text that describes a failure and the lifecycle hook's state.
 fn failed(receipt: &Receipt, failure: &Failure) -> String {
     let text = failure.text();
     match &receipt.hook {

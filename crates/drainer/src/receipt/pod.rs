@@ -34,8 +34,8 @@ impl Record {
         self.left_by = left_by.collect();
     }
 
-    /// Records the pods that earlier invocations left on the node, if the lifecycle hook is over. The pods in `on_node` count as
-    /// lost. If `on_node` is `None`, all pods count as lost.
+    /// Records the pods that earlier invocations left on the node. Used after the end of the lifecycle hook. Pods whose UID is in
+    /// `on_node` count as lost. If `on_node` is `None`, all these pods count as lost.
     pub(crate) fn left_to_a_hook(&mut self, history: &History, on_node: Option<&BTreeSet<String>>) {
         let record = |pod: &PodRecord| match on_node {
             Some(uids) if !uids.contains(&pod.uid) => ended(pod, Fate::Unconfirmed, "it left between two invocations"),
@@ -137,7 +137,7 @@ fn why_lost(pod: &Tracked, watch_error: Option<&str>) -> String {
     }
 }
 
-/// Returns the cause if another client made the pod leave or shortened its grace period.
+/// Returns a text for the receipt if another client made the pod leave or shortened the pod's grace period.
 fn other_cause(pod: &Tracked) -> Option<String> {
     match (pod.history.left_by, pod.history.accepted_at, pod.blocked.last()) {
         (Some(RequestedBy::Another), Some(_), _) => {

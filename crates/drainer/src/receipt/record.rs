@@ -40,7 +40,7 @@ pub(crate) struct Record {
     pub(crate) window: Option<Window>,
     /// Records of the pods. In a dry run, the records have predicted fates.
     pub(crate) pods: Vec<PodRecord>,
-    /// Requester of each pod's eviction or deletion, by the pod's UID.
+    /// Requester of each pod's eviction or deletion. The key is the pod's UID.
     pub(crate) left_by: BTreeMap<String, RequestedBy>,
     /// Last published news about blocked pods, kept for a later invocation.
     pub(crate) blockage: Option<PublishedBlockage>,
@@ -63,7 +63,7 @@ pub(crate) enum HookStatus {
     Completed(LifecycleResult),
     /// The hook had been completed or had timed out. Contains the result that this invocation sent too late, if any.
     AlreadyOver(Option<LifecycleResult>),
-    /// Completion with this result failed, so the hook times out.
+    /// The call to complete the hook with this result failed, so the hook times out.
     Failed(LifecycleResult),
 }
 

@@ -61,7 +61,7 @@ fn write_inside(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> R
     }
 }
 
-/// Writes a value that the verb cannot format, such as `%!d(string=web-0)`.
+/// Writes Go's error text for a value that the verb cannot format, such as `%!d(string=web-0)`.
 fn write_bad(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Result<(), String> {
     out.push("%!")?;
     out.push(verb.encode_utf8(&mut [0; 4]))?;

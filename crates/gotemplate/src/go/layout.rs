@@ -46,7 +46,7 @@ const PARTS: [(&str, Part); 34] = [
 enum Part {
     /// Directive of `strftime` with the same output.
     With(&'static str),
-    /// Same as `With`, unless a lowercase letter follows: `Jan` is no month in `Janet`.
+    /// Same as `With`, but no lowercase letter may follow: `Jan` is no month in `Janet`.
     Short(&'static str),
     /// Short name of the time zone, such as `MST`.
     Zone,

@@ -9,7 +9,7 @@ use crate::bounds;
 use crate::fault::Fault;
 use crate::go::{self, time};
 
-/// Cost of calling a method of a time, in bytes of the budget.
+/// Bytes that a method call on a Go `time.Time`, such as `.Format`, takes from the [`bounds::WORK`] of a rendering.
 const METHOD: usize = 16 * bounds::STEP;
 
 impl<'a> Run<'a> {

@@ -16,7 +16,7 @@ pub(crate) struct Tree {
 #[derive(Debug)]
 pub(crate) enum Node {
     Text(String),
-    /// Action `{{ pipeline }}`, which prints the value unless the pipeline sets variables.
+    /// Action `{{ pipeline }}`. If the pipeline sets no variables, the action prints its value.
     Action(Pipeline),
     Branch(Branch),
     /// Call of a template by `{{ template }}` or `{{ block }}`.

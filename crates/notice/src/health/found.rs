@@ -61,7 +61,7 @@ impl Maintenance {
         self.id.starts_with(FOUND)
     }
 
-    /// Returns `true` if `id` is the id of this maintenance, or an id that a maintenance lookup may give it.
+    /// Returns `true` if `id` is the id of this maintenance, or an id that a lookup may give to this maintenance.
     #[must_use]
     pub fn is(&self, id: &str) -> bool {
         self.id == id || self.found_ids().iter().any(|found| found == id)
@@ -77,7 +77,7 @@ impl Maintenance {
 
 const FOUND: &str = "found-";
 
-/// Returns the id for maintenance that a lookup found, made of the kind of maintenance and the hour of the start.
+/// Returns an id for maintenance that a lookup found. The id contains the kind and the start hour of the maintenance.
 fn found_id(reboots: bool, starts: Timestamp) -> String {
     let kind = if reboots { "reboot" } else { "stop" };
     format!("{FOUND}{kind}-{}", starts.strftime("%Y%m%dT%H"))

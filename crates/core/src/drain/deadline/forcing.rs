@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Termination, Window};
 
-/// A pause after a failed request is cut short if the pod's forced deletion is due, but not below this length.
+/// If the pod's forced deletion is due soon, the pause after a failed request is shortened, but not below this length.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Minimum timeout of an eviction. The API server answered each of 110 concurrent evictions within 240 ms.
@@ -16,8 +16,8 @@ pub const LEAST_EVICTION_TIMEOUT: Duration = Duration::from_secs(2);
 /// time, the pod's PDB may allow the eviction.
 const LEAST_TIME_FOR_A_BUDGET: Duration = Duration::from_secs(20);
 
-/// Maximum time from the first eviction request for a critical pod to the forced deletion, if a lifecycle hook holds the
-/// instance and ordinary pods are still leaving.
+/// Maximum time from the first eviction request for a critical pod to its forced deletion. The limit applies if a lifecycle
+/// hook holds the instance and ordinary pods remain.
 const MOST_TIME_FOR_A_BUDGET: Duration = Duration::from_mins(10);
 
 impl Window {
@@ -46,8 +46,8 @@ impl Window {
     }
 
     /// Returns the time from which a blocked pod is deleted despite its PDB: the last safe moment, but not before
-    /// [`half`](Self::half). On a dead node whose instance a lifecycle hook holds, this time is `dead_since` if that is
-    /// earlier. `None`: AWS may keep the instance.
+    /// [`half`](Self::half). If a lifecycle hook holds the instance, the time is not later than `dead_since`. `None`: AWS may
+    /// keep the instance.
     pub fn forced_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
@@ -75,8 +75,9 @@ impl Window {
         Some(opens.min(self.last_from(grace)?).max(self.start))
     }
 
-    /// Returns the time from which a pod of the tier `Last` is evicted even if other pods remain: `LEAST_TIME_FOR_A_BUDGET`
-    /// before [`Self::forced_from`], but not after [`Self::last_safe_moment`], which can be earlier than `forced_from`.
+    /// Returns the time from which a pod of the tier `Last` is evicted even if other pods remain. If AWS takes the instance at
+    /// an unknown time: the start of the window. Otherwise: the earlier of [`Self::last_safe_moment`] and
+    /// `LEAST_TIME_FOR_A_BUDGET` before [`Self::forced_from`].
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);

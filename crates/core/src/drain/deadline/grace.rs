@@ -43,10 +43,10 @@ impl Window {
     pub fn shortened(&self, deletion: Deletion, now: Instant) -> Option<Grace> {
         let outlasts = self.instance_goes.hard().is_some_and(|goes| goes < deletion.by);
         let left = self.left(now).filter(|_| outlasts)?;
-        // The API server counts from the first deletion (apiserver, `registry/rest/delete.go`). A new end in the past would kill the
-        // pod at once.
-        let accepted_ends = now + AHEAD..deletion.by;
-        accepted_ends.contains(&(deletion.since + left)).then_some(Grace::Clamped(left))
+        // The API server adds the new grace period to the time of the first deletion (apiserver, `registry/rest/delete.go`). If
+        // the sum is in the past, the pod is killed at once.
+        let allowed_ends = now + AHEAD..deletion.by;
+        allowed_ends.contains(&(deletion.since + left)).then_some(Grace::Clamped(left))
     }
 
     /// Returns the time until AWS takes the instance, minus the margin, rounded down to whole seconds. `None`: the time is

@@ -15,7 +15,7 @@ use crate::drain::deadline::Window;
 const UNANSWERED_RETRY: Duration = Duration::from_secs(2);
 
 impl Tracked {
-    /// Applies the answer to the last request. Returns the change to log.
+    /// Updates the pod after the API server's answer to the last request. Returns the change to log.
     pub fn answered(&mut self, answer: Answer, window: Window, now: Instant) -> Option<Transition> {
         let times = self.history.count(&answer);
         // The watch reported a change of the pod before the API server answered its eviction.
@@ -103,8 +103,8 @@ impl Tracked {
         }
     }
 
-    /// Records a refused request, for example by an admission webhook. If nothing else blocks the pod, the failing eviction
-    /// becomes the pod's blocker.
+    /// Records that the request was refused, for example by an admission webhook. If nothing else blocks the pod, the failing
+    /// eviction becomes the pod's blocker.
     fn refused(&mut self, message: String, again: Instant) -> Option<Transition> {
         if let None | Some(Blocker::FailingEviction(_)) = self.blocked.by() {
             self.blocked = Blocked::By(Blocker::FailingEviction(message.clone()));

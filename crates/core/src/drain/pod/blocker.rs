@@ -50,7 +50,7 @@ pub enum Blocked {
     Never,
     /// Last blocker of a pod that is no longer blocked.
     Formerly(Blocker),
-    /// Present blocker.
+    /// Blocker that blocks the pod now.
     By(Blocker),
 }
 

@@ -90,7 +90,7 @@ impl Unconfirmed {
     }
 }
 
-/// Failed requests in a row: their number, and the last message.
+/// Number of failed requests in a row, and the last error message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failures {
     pub in_a_row: u32,
@@ -162,7 +162,7 @@ impl Tracked {
     }
 
     /// Returns the time and method of the next request, if nothing changes before:
-    /// * eviction: at `due`, or when the do-not-disrupt annotation is no longer respected;
+    /// * eviction: at `due` of [`PodState::Waits`], or when the do-not-disrupt annotation is no longer respected;
     /// * deletion: from [`Window::forced_from`] on, if the pod is blocked, has a running container, and the drain waits for the
     ///   pod;
     /// * `None`: the pod waits for its blocker to go away, or needs no request.
@@ -201,8 +201,8 @@ impl Tracked {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// Returns the earliest time of the next deletion. If the last request was a deletion: `RETRY` after that request, but not
-    /// before `due`. Otherwise the deletion may be sent at once: returns a time in the past.
+    /// Returns the time before which no deletion is sent. If the last request was a deletion: `RETRY` after that request, but
+    /// not before `due`. Otherwise: the time of the last request.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }
@@ -339,7 +339,7 @@ impl Tracked {
         }
     }
 
-    /// Returns the grace period of the last request, or the pod's own if no request was sent.
+    /// Returns the grace period of the last request, or the pod's own grace period if no request was sent.
     fn granted(&self) -> Duration {
         match self.history.last_request().map(|last| last.grace) {
             Some(Grace::Clamped(given)) => given,
@@ -370,7 +370,8 @@ impl Tracked {
         self.settle(PodState::Leaving { by: by.min(window.end - window.margin) });
     }
 
-    /// Records that the kubelet answers. A pod that was marked for garbage collection but not deleted still has to leave.
+    /// Records that the kubelet answers. If the pod counted as terminating only because of garbage collection, its eviction is
+    /// due now.
     pub fn not_collected(&mut self, now: Instant) {
         let is_leaving = matches!(self.state, PodState::Leaving { .. });
         if is_leaving && self.deletion.is_none() && self.history.accepted_at.is_none() {

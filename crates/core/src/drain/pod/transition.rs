@@ -17,7 +17,7 @@ pub enum Transition {
     Unconfirmed(PodName, Unconfirmed),
     /// The pod is blocked. Logged once for each pod and blocker.
     Blocked(PodName, Blocker),
-    /// A request to the pod failed. Logged again only if the message changes.
+    /// A request to evict or delete the pod failed. Logged again only if the message changes.
     Failed(PodName, String),
     /// RBAC denied a request of Spillway. Logged once for each missing permission.
     Forbidden(String),

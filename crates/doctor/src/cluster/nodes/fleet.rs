@@ -57,9 +57,9 @@ pub(super) struct Fleet {
     settings: Settings,
     pub(super) ours: BTreeSet<NodeName>,
     others: BTreeMap<&'static str, usize>,
-    /// Nodes in `ours` without a `NodeClaim` and without a label of Karpenter or EKS.
+    /// Nodes that Spillway drains and that have no `NodeClaim` and no label of Karpenter or EKS.
     pub(super) unowned: BTreeSet<NodeName>,
-    /// Nodes in `ours` that have the taint `spillway/planned`, with their instances.
+    /// Nodes that Spillway drains and that have the taint `spillway/planned`, with their instances.
     pub(super) tainted: BTreeMap<NodeName, InstanceId>,
 }
 

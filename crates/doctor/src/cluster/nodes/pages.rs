@@ -27,7 +27,7 @@ pub(super) struct Pages<'a, K> {
 }
 
 impl<'a, K: DeserializeOwned> Pages<'a, K> {
-    /// Prepares a list of all objects of kind `R` that match `selection`, in all namespaces.
+    /// Prepares a list of the objects of kind `R` that match `selection`. The list covers all namespaces.
     pub(super) fn of<R: Resource<DynamicType = ()>>(client: &'a Client, selection: ListParams, end: Instant) -> Self {
         let request = Request::new(R::url_path(&(), None));
         Self { client, request, next: Some(selection.limit(PAGE)), end, object: PhantomData }

@@ -13,7 +13,7 @@ use super::cause::Cause;
 use super::survey::{Covered, Survey};
 use crate::retry_end;
 
-/// Maximum number of evictions to rehearse in one cluster.
+/// Maximum number of dry-run evictions in one cluster.
 const MOST: usize = 100;
 const AT_ONCE: usize = 4;
 

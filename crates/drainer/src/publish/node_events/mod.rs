@@ -27,7 +27,7 @@ struct EventDraft<'a> {
     severity: EventSeverity,
     reason: &'static str,
     note: String,
-    /// Time of the event. `None` for the current time.
+    /// Time of the event. `None` stands for the current time.
     at: Option<Timestamp>,
     /// Number of pods that have to leave. Set only in the event about the start of a drain.
     pods: Option<usize>,
@@ -57,7 +57,7 @@ struct ReceiptDrain<'a> {
 }
 
 impl<'a> ReceiptDrain<'a> {
-    /// Returns `None` if no node was claimed, and for dry runs.
+    /// Returns `None` if no node was claimed, or if the drain was a dry run.
     fn of(publication: &'a Publication) -> Option<Self> {
         let receipt = &publication.receipt;
         receipt.step_ms(StepName::Claimed)?;

@@ -13,7 +13,7 @@ use super::{About, EventDraft, EventSeverity, ReceiptDrain};
 const NAMESPACE_OF_NODES: &str = "default";
 /// Maximum length of an event's note that the API server accepts.
 const LONGEST_NOTE: usize = 1024;
-/// Annotation with the number of pods that have to leave, read by `tools/spillway drains`.
+/// Annotation with the number of pods that have to leave. `tools/spillway drains` reads the annotation.
 const PODS: &str = "spillway/pods";
 /// Maximum length of the object's name within an event's name, which may have 253 characters.
 const LONGEST_NAME: usize = 230;

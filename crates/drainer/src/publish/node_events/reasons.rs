@@ -88,7 +88,7 @@ fn evicted(pod: &PodRecord, left_by: Option<RequestedBy>) -> String {
     format!("evicted, {}{cause}", grace(pod))
 }
 
-/// Returns the text about a pod's grace period and the duration of the shutdown.
+/// Returns the text about a pod's grace period and about the duration of the pod's shutdown.
 fn grace(pod: &PodRecord) -> String {
     let mut grace = match pod.given_s {
         Some(given) => format!("with {given} s of its grace period of {} s", pod.grace_s),
