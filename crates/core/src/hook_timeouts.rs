@@ -8,7 +8,7 @@ const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
 /// (Amazon EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks").
 pub const LONGEST: Duration = Duration::from_hours(48);
 const MOST_TIMEOUTS: u32 = 100;
-/// Reserve before the hook's timeout for the call `CompleteLifecycleAction`.
+/// Time before the hook's timeout that is reserved for the call `CompleteLifecycleAction`.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

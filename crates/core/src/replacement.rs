@@ -96,7 +96,7 @@ pub struct GroupState {
     pub replaced: usize,
 }
 
-/// EC2's record of the interruption or maintenance that the notice announces.
+/// Data that EC2 returned about the interruption or maintenance in the notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmation {
     SpotRequest {
@@ -190,7 +190,7 @@ pub fn limit(desired: usize) -> usize {
     LEAST_LIMIT.max(desired / 2)
 }
 
-/// Checks that EC2's record confirms the notice.
+/// Checks that EC2 confirms the notice: by the status of the spot request, or by the scheduled events of the instance.
 pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotRequested> {
     match confirmation {
         Confirmation::SpotRequest { status, updated } => {

@@ -44,7 +44,8 @@ pub struct SelfTestReport {
     pub(super) status: CheckStatus,
     /// Result of all checks in one sentence.
     pub(super) summary: String,
-    /// Checks with their findings. Last field, because CloudWatch Logs Insights reads only the first 200 fields of a line.
+    /// List of checks, each with its findings. The last field, because CloudWatch Logs Insights reads only the first 200 fields
+    /// of a line.
     pub(super) checks: Vec<Check>,
 }
 

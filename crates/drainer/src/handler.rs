@@ -57,7 +57,7 @@ pub async fn handle(context: &Context, event: Value, invocation: &Invocation) ->
     handling.instrument(span).await
 }
 
-/// Reads the event. Fails if the settings are invalid.
+/// Parses the event. Fails if the event or the settings are invalid.
 fn read(context: &Context, event: Value, invocation: &Invocation) -> Result<Incoming, Failure> {
     if let Some(wrong) = &context.settings.wrong {
         return Err(Failure::Settings(wrong.clone()));
@@ -153,8 +153,8 @@ async fn act(
         Ok(Ownership::NotOurs(reason)) => {
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
-        // A call failed, or the tags are ambiguous. If the notice says that the instance runs again (`Kind::Running`), an undo
-        // check looks up the instance later. All other notices fail.
+        // A call failed, or the tags are ambiguous. If the notice says that the instance runs again (`Kind::Running`), a later
+        // invocation (an undo check) looks up the instance and uncordons its node. Other notices return the failure.
         Err(failure) => {
             let check = UndoCheck::first(&history.notice, notice);
             let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;

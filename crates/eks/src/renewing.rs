@@ -79,7 +79,8 @@ impl Renewing {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Calls `DescribeCluster` in the background, except during such a call, in the pause after it, or if `failed` is outdated.
+    /// Calls `DescribeCluster` in the background. Does nothing if `failed` is not the current description. Also does nothing
+    /// during another such call and the pause after it.
     fn renew(&self, failed: &Cluster) {
         let Ok(mut last) = Arc::clone(&self.describe_limit.last).try_lock_owned() else { return };
         if self.current().cluster != *failed || last.is_some_and(|last| last.at.elapsed() < last.pause) {

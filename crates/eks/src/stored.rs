@@ -25,7 +25,7 @@ const PUT: &str = "ssm:PutParameter";
 const NAMES_AT_ONCE: usize = 10;
 /// Name of the parameter that lists all clusters. Cluster names cannot begin with an underscore.
 const NAMES: &str = "_names";
-/// Maximum number of characters in a standard parameter.
+/// Maximum length of the value of a standard-tier parameter.
 const LONGEST_VALUE: usize = 4096;
 /// Pause after a write, because Parameter Store accepts three writes a second.
 const WRITE_PAUSE: Duration = Duration::from_millis(350);

@@ -12,19 +12,19 @@ pub(crate) const DEPTH: usize = 100;
 pub(crate) const SIZE: usize = 1 << 20;
 /// Budget of one rendering, in bytes: the maximum sum of all costs.
 pub(crate) const WORK: usize = 16 << 20;
-/// Bytes that one step, such as a field access or a pipeline, takes from the [`WORK`] of a rendering.
+/// Cost of one step, such as a field access or a pipeline, in bytes of [`WORK`].
 pub(crate) const STEP: usize = 16;
 /// Maximum size of a regular expression's text, in bytes. The parsed expression takes 100 times as much memory.
 pub(crate) const EXPRESSION: usize = 4 << 10;
 /// Maximum size of a compiled regular expression, and of the text to search, in bytes.
 pub(crate) const SEARCH: usize = 32 << 10;
-/// Number of steps of a regular expression search that take one byte from the [`WORK`] of a rendering.
+/// Number of steps of a regular expression search that cost one byte of [`WORK`].
 pub(crate) const STEPS_PER_BYTE: usize = 128;
-/// Bytes that each byte of a time layout such as `15:04` takes from the [`WORK`] of a rendering.
+/// Cost of each character of a time layout such as `15:04`, in bytes of [`WORK`].
 pub(crate) const LAYOUT: usize = 16;
-/// Bytes that reading a time zone file takes from the [`WORK`] of a rendering.
+/// Cost of reading a time zone file, in bytes of [`WORK`].
 pub(crate) const ZONE: usize = 4 << 10;
-/// Bytes that a value without its text, items or entries takes from the [`WORK`] of a rendering.
+/// Cost of a value without its text, items or entries, in bytes of [`WORK`].
 pub(crate) const VALUE: usize = 32;
 
 /// Fails if `bytes` exceeds [`SIZE`].

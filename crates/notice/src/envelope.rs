@@ -111,7 +111,7 @@ fn shortened(text: &str) -> String {
 }
 
 impl Envelope {
-    /// Refuses a notice of another account or Region, whose instances the function cannot reach.
+    /// Refuses a notice of another account or Region, because the function cannot reach instances there.
     pub(super) fn is_from(&self, home: &Home) -> Result<(), NoticeError> {
         let (account, region) = (self.account()?, self.region()?);
         if (account, region) == (home.account.as_str(), home.region.as_str()) {

@@ -64,7 +64,7 @@ pub struct Hook {
 /// Scheduled maintenance of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Maintenance {
-    /// Last part of the event's ARN, equal in all updates of the maintenance.
+    /// Last part of the AWS Health event's ARN. All updates of the maintenance have the same id.
     pub id: String,
     /// `true` if the instance reboots and comes back.
     pub reboots: bool,

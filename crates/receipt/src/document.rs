@@ -113,7 +113,7 @@ pub enum Ending {
     Drained,
     /// Another invocation or Karpenter already drains the node.
     Joined,
-    /// The action was skipped or stopped. The field `reason` has the cause.
+    /// Spillway skipped or stopped the drain or other action. The field `reason` has the cause.
     Ignored,
     /// Another invocation continues the work.
     Continued,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Fate;
 
-/// Summary of an earlier invocation, which has a receipt of its own.
+/// Summary of an earlier invocation. The earlier invocation has its own receipt.
 //  About 300 bytes: up to 199 (`MOST_INVOCATIONS` of the drain) fit into an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

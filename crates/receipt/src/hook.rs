@@ -26,9 +26,9 @@ pub struct HookRecord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HookState {
-    /// Spillway leaves the hook to another client or to the hook's timeout.
+    /// Spillway did not complete the hook. Another program completes the hook, or the hook times out.
     Left,
-    /// A heartbeat keeps the hook waiting for a later invocation.
+    /// Spillway sent a heartbeat, so that the hook does not time out before a later invocation.
     Held,
     /// Spillway has completed the hook.
     Completed,
@@ -45,7 +45,7 @@ pub enum HookState {
 pub enum LifecycleResult {
     /// Lets the termination or the launch continue.
     Continue,
-    /// At a launch, terminates the instance. At a termination, skips the other hooks, or retains the instance.
+    /// At a launch, terminates the instance. At a termination, skips the other hooks or, in some groups, retains the instance.
     Abandon,
 }
 

@@ -195,7 +195,7 @@ impl PodRecord {
         answers.copied().fold(0, u32::saturating_add)
     }
 
-    /// Returns the record for tests.
+    /// Creates a record for tests.
     #[cfg(test)]
     pub(crate) fn sample(pod: &str, fate: Fate, refusals: u32) -> Self {
         Self {

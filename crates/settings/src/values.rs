@@ -21,7 +21,7 @@ pub enum Policy {
     Ignore,
 }
 
-/// Kinds of notices that a setting selects by one word.
+/// Group of notice kinds. In a setting, one word such as `spot` stands for one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeFamily {
     Spot,
@@ -166,7 +166,7 @@ pub struct Schedules {
 /// Parsed value. `None` if invalid.
 type Accepted<T> = Option<T>;
 
-/// Word that turns a setting off, because an empty variable means the default.
+/// Word that turns a setting off. An empty variable means the default.
 const OFF: &str = "off";
 
 /// Parses a list of notices. Keeps the order and drops repetitions.

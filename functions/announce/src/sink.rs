@@ -132,7 +132,7 @@ impl Sink {
     }
 }
 
-/// Joins distinct ids for a field of the log.
+/// Joins the distinct ids for a log field.
 fn list<'a>(ids: impl Iterator<Item = &'a str>) -> String {
     ids.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }

@@ -12,7 +12,7 @@ use crate::drain::volumes::VOLUME_WAIT;
 use crate::hook_timeouts::HookTimeouts;
 use crate::invocation::Invocation;
 
-/// Maximum number of invocations for one notice. The longest drain (48 hours, 15 minutes for each invocation) needs 193.
+/// Maximum number of invocations for one notice. The longest drain takes 48 hours: 193 invocations of 15 minutes.
 pub const MOST_INVOCATIONS: usize = 200;
 
 /// Maximum wait for a Ready node after its instance starts. An instance usually boots in two or three minutes.

@@ -1,4 +1,4 @@
-//! Checks whether EC2's description of an instance or the notice is outdated. Pure.
+//! Checks whether a notice, or EC2's description of an instance, is outdated. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_notice::{Deadline, Kind, Notice};

@@ -52,8 +52,8 @@ pub fn next_attempt(latest_start: Timestamp, now: Timestamp) -> Timestamp {
     now.saturating_add(TURN_AFTER).unwrap_or(Timestamp::MAX).min(latest_start)
 }
 
-/// Returns the time of the first undo check after a drain. Returns `None` if AWS takes the instance, or if another notice
-/// reports that the instance runs again.
+/// Returns the time of the first undo check after a drain. Returns `None` if AWS takes the instance, or if a later notice
+/// will report that the instance runs again.
 pub fn first_check(notice: &Notice, now: Timestamp) -> Option<Timestamp> {
     let soon = next_undo_check(now);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);

@@ -37,8 +37,8 @@ pub struct BlockedPod {
     pub uid: PodUid,
     pub name: PodName,
     pub by: Blocker,
-    /// Time at which the do-not-disrupt annotation ends, or at which the pod is deleted despite another blocker. If `None`, the
-    /// pod may stay.
+    /// Time at which the blocking do-not-disrupt annotation ends. For any other blocker, the time at which the pod is deleted
+    /// despite the blocker. If `None`, the pod may stay.
     pub until: Option<Instant>,
     pub grace: Duration,
     pub advice: Option<String>,
@@ -67,9 +67,9 @@ impl Blockage {
     pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
             None => BlockageStage::Short,
-            // The list of the first event is not kept. All pods that still have to leave stand in for the list.
+            // The list of the first event is not kept. In place of the list, all pods that still have to leave are used.
             Some(PublishedBlockage::Begun) => BlockageStage::Published(
-                pods.iter().filter(|(_, pod)| has_to_leave(pod)).map(|(uid, _)| uid.clone()).collect(),
+                pods.iter().filter(|(_, pod)| is_not_leaving_yet(pod)).map(|(uid, _)| uid.clone()).collect(),
             ),
             Some(PublishedBlockage::Over) => BlockageStage::Over,
         };
@@ -104,7 +104,7 @@ impl Blockage {
             }
             BlockageStage::Published(uids) => {
                 let known = || uids.iter().filter_map(|uid| Some((uid, pods.get(uid)?)));
-                if known().any(|(_, pod)| has_to_leave(pod)) {
+                if known().any(|(_, pod)| is_not_leaving_yet(pod)) {
                     return None;
                 }
                 let over = known().map(|(uid, pod)| ReleasedPod { uid: uid.clone(), name: pod.name.clone() }).collect();
@@ -133,17 +133,17 @@ impl Blockage {
     }
 }
 
-fn has_to_leave(pod: &Tracked) -> bool {
+fn is_not_leaving_yet(pod: &Tracked) -> bool {
     !pod.is_returned && matches!(pod.state, PodState::Waits { .. } | PodState::Requested)
 }
 
-/// Returns `true` if the pod is blocked, even while another eviction of the pod is under way.
+/// Returns `true` if the pod is blocked, even while the next eviction request has no answer yet.
 fn is_blocked(pod: &Tracked) -> bool {
-    has_to_leave(pod) && pod.blocked.by().is_some()
+    is_not_leaving_yet(pod) && pod.blocked.by().is_some()
 }
 
 fn blocked(uid: &PodUid, pod: &Tracked, window: Window) -> Option<BlockedPod> {
-    let by = pod.blocked.by().filter(|_| has_to_leave(pod))?.clone();
+    let by = pod.blocked.by().filter(|_| is_not_leaving_yet(pod))?.clone();
     let until = pod.blocked_until(window);
     Some(BlockedPod { uid: uid.clone(), name: pod.name.clone(), by, until, grace: pod.grace, advice: pod.advice() })
 }

@@ -60,8 +60,8 @@ impl DisruptionsAllowed {
 }
 
 impl KnownBudgets {
-    /// Returns the blocked pods to evict now: as many as each budget allows, or one pod as a probe of the budget. Only pods for
-    /// which `has_turn` returns `true` count.
+    /// Returns the blocked pods to evict now: as many as each budget allows, and one pod every `PROBE_EVERY` even if the
+    /// budget allows none. Only pods for which `has_turn` returns `true` count.
     pub fn released(
         &self,
         pods: &BTreeMap<PodUid, Tracked>,
@@ -159,7 +159,7 @@ impl KnownBudgets {
     }
 }
 
-/// Returns the namespaces whose PDBs have to be watched, because a PDB blocks a pod in the namespace.
+/// Returns the namespaces in which a PDB blocks a pod. The PDBs of these namespaces have to be watched.
 pub fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
     let blocked = pods.values().filter(|pod| match pod.blocked.by() {
         Some(Blocker::Budget(_)) => pod.state == PodState::Waits { due: None },

@@ -2,7 +2,7 @@
 //!
 //! A PDB is respected until the pod's last safe moment, after which the pod could not shut down cleanly. Then the pod is deleted.
 //! * If AWS takes the instance at a known time, grace periods are shortened to the time left.
-//! * If a lifecycle hook holds the instance, AWS takes it when the hook's longest wait ends, at the latest. No grace period is
+//! * If a lifecycle hook holds the instance, AWS takes it at the latest when the hook's longest wait ends. No grace period is
 //!   shortened.
 //! * If AWS takes the instance at an unknown time, PDBs are respected for a fixed time. No grace period is shortened.
 //! * If AWS may keep the instance, PDBs are respected until the drain ends.

@@ -89,7 +89,7 @@ impl Predicted {
     pub fn cause(&self) -> Option<String> {
         match self {
             Self::Stays(_) | Self::Leaves => None,
-            // The sentence covers pods of several namespaces.
+            // With the namespace, because the text of [`Preview`] combines pods of several namespaces.
             Self::BlockedBy(Blocker::Budget(BudgetName { namespace, name })) => {
                 Some(format!("PodDisruptionBudget {namespace}/{name}"))
             }

@@ -62,7 +62,7 @@ impl InFlight {
         self.0.len() < REQUESTS_AT_ONCE && (method.is_forced() || evictions < EVICTIONS_AT_ONCE)
     }
 
-    /// Removes the pod's oldest request.
+    /// Removes the oldest unanswered request of the pod.
     fn answered(&mut self, uid: &PodUid) {
         if let Some(oldest) = self.0.iter().position(|(of, _)| of == uid) {
             self.0.remove(oldest);
@@ -129,7 +129,7 @@ impl Progress {
         self.window
     }
 
-    /// Sets the window that was computed from the lifecycle hook's timeouts.
+    /// Replaces the drain's window by the given one, except `dead_since`.
     pub fn tighten(&mut self, window: Window) {
         self.window = Window { dead_since: self.window.dead_since, ..window };
     }
@@ -302,9 +302,9 @@ impl Progress {
             }
             _ => {}
         }
-        let renamed = pod.covered_by(|pod| self.budgets.covering(pod));
+        let budgets_named = pod.covered_by(|pod| self.budgets.covering(pod));
         self.note(transition);
-        self.note(renamed);
+        self.note(budgets_named);
     }
 
     fn note(&mut self, transition: Option<Transition>) {

@@ -43,7 +43,7 @@ pub struct Returns {
     cordoned: Timestamp,
     tracked: usize,
     rounds: u32,
-    /// Time of the round of evictions that was planned last.
+    /// Planned time of the latest round of evictions.
     round: Option<Instant>,
     /// Time at which the last late pod came. The scheduler assigns late pods before it observes the cordon.
     pub last_late_pod_at: Option<Instant>,

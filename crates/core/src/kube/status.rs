@@ -1,4 +1,4 @@
-//! Distinguishes error responses of the API server that share a status code, by message and details.
+//! Distinguishes error responses of the API server. The status code is not enough, so message and details are read.
 
 use kube_core::Status;
 

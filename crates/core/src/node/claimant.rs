@@ -18,7 +18,7 @@ pub struct Claimant<'a> {
     pub earlier: &'a [Earlier],
     /// The node will reboot, so the claim records the node's boot id.
     pub reboots: bool,
-    /// Spillway claims the node only if the node already has a claim: maintenance has begun, and the node may have rebooted.
+    /// If `true`, a node without a claim is refused, because the node may already have rebooted for the maintenance.
     pub requires_existing_claim: bool,
     pub taint: Option<Taint>,
     /// The claim also excludes the node from load balancers.

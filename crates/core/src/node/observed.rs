@@ -107,7 +107,7 @@ pub struct Free {
     taint: Option<Taint>,
 }
 
-/// Decides whether `claimant` can claim the node. A claim of a node that is not cordoned is ignored. Rules:
+/// Decides whether `claimant` can claim the node. If the node is not cordoned, its claim annotation does not count. Rules:
 ///
 /// * If the node has no claim, `claimant` gets the node. A `claimant` that needs an earlier claim is refused.
 /// * The claim of an earlier invocation of the notice passes to this invocation.

@@ -54,7 +54,7 @@ pub(super) fn run_check(rules: &[Rule], groups: &[Group], karpenter: Karpenter, 
     Check::made(ID, what, findings)
 }
 
-/// Returns targets that may drain nodes for notices that the settings enable. Excludes `function`.
+/// Returns the rule targets that may drain nodes, except `function`. Ignores rules for notices that the settings do not enable.
 fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Received> {
     let mut others: BTreeMap<&str, Received> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state == State::Enabled) {
@@ -95,7 +95,7 @@ fn queue_missing(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> O
     Some(Finding::new(FindingId::KarpenterQueueMissing, Severity::Warn, "Karpenter's nodes", what, to_do))
 }
 
-/// Warns if Spillway deletes Karpenter's nodes at rebalance recommendations: new nodes may soon get recommendations, too.
+/// Warns if rebalance recommendations make Spillway delete Karpenter's nodes: new nodes may soon get recommendations, too.
 fn rebalance_loop(karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     let is_set =
         settings.karpenter == KarpenterNodes::NodeClaim && settings.policy(NoticeFamily::Rebalance) == Policy::Drain;
@@ -136,7 +136,8 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Option<Finding>
         .then(|| Finding::new(FindingId::KarpenterQueue, Severity::Warn, target, what, to_do))
 }
 
-/// Warns about Spillway's lifecycle hooks that notify a queue or topic: its reader may complete the hook during a drain.
+/// Warns about Spillway's lifecycle hooks that notify a queue or topic. A program that receives these notifications may
+/// complete the hook during a drain.
 fn notifying_hooks<'a>(
     group: &'a Group,
     settings: &'a Settings,

@@ -198,7 +198,7 @@ fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region
     Some(finding.with_command(put(group, &hook.name, least_timeout(settings), hook.default_result, region)))
 }
 
-/// Reports a wrong default result. ABANDON is right for groups that retain abandoned instances, CONTINUE for other groups.
+/// Reports a hook with a wrong default result. ABANDON is right for groups that retain abandoned instances, CONTINUE for others.
 fn unanswered(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Option<Finding> {
     if group.keeps_abandoned {
         return (hook.default_result == LifecycleResult::Continue).then(|| continued(group, hook, region));

@@ -1,4 +1,4 @@
-//! Matches the event pattern of an EventBridge rule with notices. Pure.
+//! Checks whether the event pattern of an EventBridge rule matches a notice. Pure.
 //!
 //! An unknown comparison operator counts as a match: a needless finding is better than an undetected drainer.
 

@@ -30,7 +30,7 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::AwsRights;
 const NOT_FOUND: &str = "ResourceNotFoundException";
-/// Error code of an invalid request in Auto Scaling and EventBridge.
+/// Error code of Auto Scaling and EventBridge for an invalid request.
 const INVALID: &str = "ValidationError";
 /// Name that no cluster, group, hook or schedule has.
 const UNKNOWN: &str = "spillway-doctor-asks-for-nothing";
@@ -46,7 +46,7 @@ struct AwsRight<'a> {
 /// Calls an AWS action in a way that changes nothing. Returns `Ok` if the response proves that the role may call the action.
 type Probe<'a> = Box<dyn Fn() -> LocalBoxFuture<'a, Result<(), CallError>> + 'a>;
 
-/// Creates a check for one right. The role has the right if `call` succeeds or fails with `code_if_allowed`.
+/// Creates a check for one right. The role has the right if `call` succeeds, or if its error code is `code_if_allowed`.
 fn right<'a, T, E, F>(
     action: &'static str,
     without_it: &'static str,
@@ -70,7 +70,7 @@ where
     AwsRight { action, without_it, probe: Box::new(probe) }
 }
 
-/// Checks all rights that a drain needs. If `group` is `None`, lifecycle actions are skipped.
+/// Checks all rights that a drain needs. If `group` is `None`, the rights to lifecycle actions are not checked.
 pub(super) async fn run_check(
     context: &Context,
     group: Option<&Group>,
@@ -167,7 +167,7 @@ fn of_actions<'a>(context: &'a Context, group: &'a str) -> [AwsRight<'a>; 2] {
     ]
 }
 
-/// Returns the rights on schedules. `CreateSchedule` is not tried, because a call would create a schedule.
+/// Returns the rights to EventBridge schedules without `CreateSchedule`, because a test call would create a schedule.
 fn of_schedules<'a>(
     client: &'a aws_sdk_scheduler::Client,
     Schedules { group, role_arn, .. }: &'a Schedules,
@@ -195,7 +195,7 @@ fn of_schedules<'a>(
     ]
 }
 
-/// Returns the rights that some settings require. Calls that need an existing target group or instance are not tried.
+/// Returns the rights that some settings require, except rights whose test needs an existing target group or instance.
 fn of_settings(context: &Context) -> Vec<AwsRight<'_>> {
     let Context { ec2, autoscaling, load_balancing, settings, .. } = context;
     let mut rights = Vec::new();

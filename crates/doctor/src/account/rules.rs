@@ -1,4 +1,4 @@
-//! Checks that the function receives each kind of notice in the settings by an enabled EventBridge rule. Pure.
+//! Checks that an enabled EventBridge rule sends the function each kind of notice that the settings enable. Pure.
 
 use spillway_core::decision;
 use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};

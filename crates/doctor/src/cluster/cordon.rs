@@ -20,7 +20,7 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::Cordon;
 
-/// Maximum number of nodes to try. If a node is already cordoned, the next node is tried.
+/// Maximum number of nodes that the check tries to cordon. If a node is already cordoned, the next node is tried.
 const TRIED: usize = 5;
 
 pub(super) async fn run_check(

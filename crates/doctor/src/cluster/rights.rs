@@ -92,7 +92,7 @@ const OF_NODE_EVENTS: [Right; 1] = [Right {
     ..right("events.k8s.io", "events", "create", Suffers("kubectl describe does not show drains"))
 }];
 
-/// Right to set the condition `DisruptionTarget` on pods, so that a Job does not count a deleted pod as failed.
+/// Right to set the condition `DisruptionTarget` on pods. With the condition, a Job does not count a deleted pod as failed.
 const OF_JOBS: Right = Right {
     manifest: "deploy/optional/disruption-target.yaml",
     ..right("", "pods/status", "patch", Suffers("a Job counts a pod that is deleted past its budget as failed"))

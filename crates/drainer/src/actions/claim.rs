@@ -29,9 +29,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_sec
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The node is cordoned but not drained.
+    /// The claim is for a cordon without a drain.
     Cordon,
-    /// The node is drained. If the notice cannot be called off, the drain does not need a cordon.
+    /// The claim is for a drain. If AWS cannot cancel the notice, the drain may begin without a cordon.
     Drain,
 }
 
@@ -149,7 +149,7 @@ pub(super) async fn keep_trying_to_cordon(target: &Target<'_>, node: &ClaimedNod
     }
 }
 
-/// Ends a notice whose node is not claimed, or returns [`Next::DecideAgain`].
+/// Ends a notice whose node is not claimed. If the node's labels name another manager, returns [`Next::DecideAgain`] instead.
 pub(crate) async fn unclaimed(
     why: Unclaimed,
     context: &Context,

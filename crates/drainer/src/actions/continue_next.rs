@@ -21,7 +21,7 @@ pub(crate) async fn continue_next(
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, action, .. } = attempt;
     let history = history.with(record.summary(notice, invocation), record.blockage);
-    let history = History { remaining: record.remaining(&history), is_kept: attempt.is_kept(), ..history };
+    let history = History { remaining: record.remaining(&history), is_kept: attempt.keeps_instance(), ..history };
     let (payload, end) = (payload(continued::KEY, &history), invocation.continues_by());
     let (continued, status) = tokio::join!(context.send(&payload, Later::Now, invocation.clock, end), async {
         action.as_ref()?.hold_for_the_next(end).await

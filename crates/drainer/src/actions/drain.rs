@@ -52,11 +52,11 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     log_claim(&node.claim, attempt.notice);
     attempt.join(&node.claim, target.instance);
-    // A joined claim of a spot notice has an earlier deadline, which limits the window, too.
-    let hook_window = window_by_hook.map(|window| attempt.limited_to_joined_claim(window)).boxed_local().shared();
+    // If this drain joins the claim of a spot notice, the deadline of that notice limits the window, too.
+    let limited_window = window_by_hook.map(|window| attempt.limited_to_joined_claim(window)).boxed_local().shared();
     // A failure to schedule the check must not delay the drain. It is returned after the drain.
     let arranged = undo_check::schedule_first_check(context, attempt, &node.claim).await;
-    let action = DrainAction { context, target, node: &node, claim_began, hook_window, stop: stop(attempt, &node) };
+    let action = DrainAction { context, target, node: &node, claim_began, limited_window, stop: stop(attempt, &node) };
     let Some(listed) = action.list().await? else {
         record.hook = HookStatus::AlreadyOver(None);
         return Ok(Box::pin(hook_over(context, target, record)).await.into());
@@ -73,8 +73,8 @@ struct DrainAction<'a> {
     target: &'a Target<'a>,
     node: &'a ClaimedNode,
     claim_began: Instant,
-    /// Resolves when Auto Scaling has described the hook. The window then respects the hook's timeouts.
-    hook_window: Shared<LocalBoxFuture<'a, Window>>,
+    /// Resolves to the drain's time limits when Auto Scaling has described the hook. The limits respect the hook's timeouts.
+    limited_window: Shared<LocalBoxFuture<'a, Window>>,
     stop: Shared<LocalBoxFuture<'a, StopReason>>,
 }
 
@@ -138,8 +138,8 @@ impl DrainAction<'_> {
         let (window, clock) = (attempt.limited_to_joined_claim(attempt.window), attempt.invocation.clock);
         let drain = Drain::new(self.node, listed, attempt.history, self.claim_began, window, clock);
         // Boxed: in a debug build the futures are too large for a thread's stack.
-        // The drain begins with `window`, and continues with `hook_window` when Auto Scaling has answered.
-        let draining = Box::pin(drain.run(self.hook_window.clone(), self.stop.clone(), side_task));
+        // The drain begins with `window`, and continues with `limited_window` when Auto Scaling has answered.
+        let draining = Box::pin(drain.run(self.limited_window.clone(), self.stop.clone(), side_task));
         let cordoning = Box::pin(keep_trying_to_cordon(self.target, self.node, record));
         let replacing = Box::pin(replacement::replace(self.context, self.target, &self.node.claim, Kind::Spot));
         let (report, replaced) = tokio::join!(beside(draining, cordoning), replacing);
@@ -148,9 +148,9 @@ impl DrainAction<'_> {
         report
     }
 
-    /// Waits for volumes and load balancers, then completes the lifecycle action. In two cases returns a failure without
-    /// completing the action, so that a later invocation continues: the wait is unfinished and time is left; or pods are left
-    /// and this invocation ends before the drain's deadline.
+    /// Waits for volumes and load balancers, then completes the lifecycle action. If a later invocation can continue an
+    /// unfinished wait, returns a failure and does not complete the action. Does the same if pods are left and this invocation
+    /// ends before the drain's deadline.
     async fn wait_and_complete(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
         let (attempt, node) = (self.target.attempt, &self.node.claim.node);
         let end = report.window.end;
@@ -198,7 +198,7 @@ impl DrainAction<'_> {
             {
                 Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost) })
             }
-            (DrainEnd::TimeUp, _) if attempt.is_kept() => Err(kept(attempt, node, &counts, record)),
+            (DrainEnd::TimeUp, _) if attempt.keeps_instance() => Err(instance_kept(attempt, node, &counts, record)),
             (DrainEnd::TimeUp, _) => Err(pods_lost(&node, &counts)),
         }
     }
@@ -208,7 +208,7 @@ fn pods_lost(node: &str, counts: &Counts) -> Failure {
     Failure::PodsLost { node: node.to_owned(), lost: counts.lost, all: counts.lost + counts.moved }
 }
 
-fn kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -> Failure {
+fn instance_kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -> Failure {
     Failure::InstanceKept {
         node,
         left: counts.lost,

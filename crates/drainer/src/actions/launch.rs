@@ -24,7 +24,7 @@ use crate::receipt::record::{HookStatus, Record};
 
 /// Poll interval until the node joins the cluster. A node usually needs about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Time after which all nodes are searched, because the node may have an unusual name. The time doubles after each such search.
+/// Time until the first search of all nodes, which also finds a node with an unusual name. Doubles after each such search.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
 /// Scope of a search for the node.

@@ -4,10 +4,11 @@
 //! | --- | --- |
 //! | the node is drained, cordoned or Ready | `CONTINUE` |
 //! | the instance has no node in the cluster | `CONTINUE` |
-//! | the instance is in no cluster, or the cluster denies access | the setting `HooksWithoutNode` (`off`: not completed) |
+//! | the instance is in no cluster, or the cluster denies access | value of `HooksWithoutNode`; with `off`, the action is not
+//! completed |
 //! | pods are left, and the group keeps instances whose terminate hook is abandoned | `ABANDON` |
 //! | pods are left in any other group | `CONTINUE` |
-//! | the node never was Ready | the setting `Launch` |
+//! | the node never was Ready | value of the setting `Launch` |
 
 use spillway_core::decision::{Reason, our_hook};
 use spillway_core::invocation::Invocation;
@@ -80,7 +81,7 @@ pub(crate) async fn not_a_node(
     Ok(Outcome::NotANode { reason })
 }
 
-/// Progress of a notice at the time of its failure.
+/// Stage at which the handling of a notice failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandlingStage {
     /// The notice failed before the decision, for example because EC2 did not answer.
@@ -116,5 +117,5 @@ pub(crate) fn result_after_failure(
 /// Returns the result for a lifecycle action while pods are left: `ABANDON` if the group keeps instances whose action is
 /// abandoned, else `CONTINUE`.
 pub(crate) fn with_pods_left(attempt: &Attempt<'_>) -> LifecycleResult {
-    if attempt.is_kept() { LifecycleResult::Abandon } else { LifecycleResult::Continue }
+    if attempt.keeps_instance() { LifecycleResult::Abandon } else { LifecycleResult::Continue }
 }

@@ -1,5 +1,5 @@
-//! Postpones a drain for maintenance if too many nodes of the Auto Scaling group and zone are being drained. Counts before and
-//! after the claim, because several drains may claim nodes at the same time.
+//! Postpones a drain for maintenance if too many nodes of the Auto Scaling group and zone are being drained. Counts the drains
+//! before and after the claim, because several drains may claim nodes at the same time.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub(super) async fn before_claim(
     postpone_if_surplus(context, target, counted.await.map_err(|failure| failure.text()), record).await
 }
 
-/// Postpones the drain if its claim exceeds the limit of concurrent drains. Returns `None` if the drain may begin.
+/// Postpones the drain if other drains reach the limit of concurrent drains. Returns `None` if the drain may begin.
 pub(super) async fn after_claim(
     context: &Context,
     target: &Target<'_>,
@@ -73,7 +73,7 @@ pub(super) async fn after_claim(
     postpone_if_surplus(context, target, counted.await.map_err(|error| chain(&error)), record).await
 }
 
-/// Postpones the drain to the time in `turn`. If `turn` has no time or is an error, returns `None`: the drain may begin.
+/// Postpones the drain to the time in `turn`. If `turn` is an error or has no time, returns `None`, and the caller drains now.
 async fn postpone_if_surplus(
     context: &Context,
     target: &Target<'_>,
@@ -94,8 +94,8 @@ fn paced_start(attempt: &Attempt<'_>) -> Option<Timestamp> {
     decision::planned_start(attempt.notice).filter(|_| attempt.history.continued_from().is_none())
 }
 
-/// Returns the number of other drains if this claim exceeds the limit. First waits until other drains have withdrawn newer
-/// claims.
+/// Returns the number of other drains if this number reaches the limit of concurrent drains. First gives drains with newer
+/// claims time to withdraw their claims.
 async fn drains_above_limit(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<OtherDrains>, ApiError> {
     let (nodes, claim) = (Api::all(node.client.clone()), &node.claim);
     let mut counts = 0;
@@ -110,7 +110,7 @@ async fn drains_above_limit(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result
     }
 }
 
-/// Returns the time of the next attempt. `None` if the drain must begin now to leave pods their grace period.
+/// Returns the time of the drain's next attempt. `None` if the drain must begin now to leave pods their grace period.
 async fn next_attempt(
     attempt: &Attempt<'_>,
     client: &Client,

@@ -33,7 +33,7 @@ pub(crate) enum Postponement {
     Scheduled,
     /// The limit of concurrent drains is reached, and the node is not claimed.
     Waits(OtherDrains),
-    /// This drain's claim exceeds the limit of concurrent drains, and is withdrawn.
+    /// The node was claimed, but other drains reach the limit of concurrent drains. The claim is withdrawn.
     Surplus(OtherDrains),
 }
 
@@ -106,9 +106,9 @@ async fn taint(context: &Context, target: &Target<'_>) {
     }
 }
 
-/// Removes the taint of a node whose maintenance began before its drain. If the API server fails, schedules an undo check, which
-/// removes the taint later. Fails if the undo check cannot be scheduled. All other failures are only logged, because the doctor
-/// reports leftover taints.
+/// Removes the node's taint after the maintenance has begun without a drain. If the API server fails, schedules an undo check,
+/// which removes the taint later. Fails if the undo check cannot be scheduled. All other failures are only logged, because the
+/// doctor reports leftover taints.
 pub(super) async fn remove_taint(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<(), Failure> {
     let Attempt { notice, invocation, .. } = target.attempt;
     let Some(cause) = UncordonCause::of_notice(notice) else { return Ok(()) };

@@ -1,7 +1,5 @@
-//! Checks in EC2 that maintenance is still planned:
-//!
-//! * if Spillway found the maintenance in EC2, because no notice then reports a cancellation;
-//! * if the invocation has slept until the drain.
+//! Checks in EC2 that maintenance is still planned. The check runs after an invocation has slept until the drain. The check also
+//! runs for maintenance that Spillway found in EC2, because no notice reports the cancellation of such maintenance.
 
 use std::time::Duration;
 

@@ -123,8 +123,7 @@ pub(super) async fn retry_later(
     Ok(UncordonOutcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
 }
 
-/// Schedules an undo check although the node has no claim, because a delayed notice of the same maintenance may still claim the
-/// node.
+/// Schedules an undo check for a node without a claim. A delayed notice may still claim the node.
 pub(super) async fn check_once_more(
     context: &Context,
     target: &Target<'_>,

@@ -66,7 +66,8 @@ pub(crate) enum ActionState {
 }
 
 impl<'a> LifecycleAction<'a> {
-    /// Creates the lifecycle action of a hook. `is_kept` is the result of [`Self::look_up_retention`] in an earlier invocation.
+    /// Creates the lifecycle action of a hook. `is_kept` is `true` if [`Self::look_up_retention`] of an earlier invocation found
+    /// that the group keeps instances whose action is abandoned.
     pub(crate) fn new(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId, is_kept: bool) -> Self {
         Self {
             client,
@@ -115,7 +116,7 @@ impl<'a> LifecycleAction<'a> {
         }
     }
 
-    pub(crate) fn is_kept(&self) -> bool {
+    pub(crate) fn keeps_instance(&self) -> bool {
         self.progress.borrow().is_kept
     }
 

@@ -19,7 +19,7 @@ const GROUPS: &str = "elasticloadbalancing:DescribeTargetGroups";
 const TAGS: &str = "elasticloadbalancing:DescribeTags";
 const HEALTH: &str = "elasticloadbalancing:DescribeTargetHealth";
 
-/// Minimum pause between two polls, before random jitter.
+/// Minimum pause between two polls. Random jitter is added.
 const POLL_INTERVAL: Duration = Duration::from_secs(3);
 /// Maximum number of target groups in one `DescribeTags` call.
 const TAGGED_AT_ONCE: usize = 20;

@@ -151,7 +151,7 @@ impl<'a> Attempt<'a> {
             let forced_from = window.half().unwrap_or(window.end).min(window.end);
             action.look_up_retention(forced_from).await;
         }
-        let instance_goes = if self.is_kept() { Termination::MayStay } else { window.instance_goes };
+        let instance_goes = if self.keeps_instance() { Termination::MayStay } else { window.instance_goes };
         Window { end: window.end.min(self.window.end), instance_goes, ..window }
     }
 
@@ -177,7 +177,8 @@ impl<'a> Attempt<'a> {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 
-    pub(crate) fn is_kept(&self) -> bool {
+    /// Returns `true` if the Auto Scaling group is known to keep the instance when the lifecycle action is abandoned.
+    pub(crate) fn keeps_instance(&self) -> bool {
         self.action.as_ref().is_some_and(LifecycleAction::is_kept)
     }
 
@@ -195,8 +196,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Waits for the answer to the first heartbeat if the instance returns to its warm pool. The answer shows whether the action
-    /// is over.
+    /// Waits for the answer to the first heartbeat if the instance returns to its warm pool. The answer shows whether the
+    /// lifecycle action is over.
     pub(crate) async fn wait_until_action_is_known(&self) {
         if let (Kind::ReturnToWarmPool, Some(action)) = (self.notice.kind, &self.action) {
             action.wait_until_known().await;

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use super::evict::{PodRequest, exchange};
 use crate::kube::ApiError;
 
-/// Timeout of the status patch, only half of `MARGIN`: the deletion of the pod waits for the patch.
+/// Timeout of the status patch: half of core's `MARGIN`. The deletion of the pod waits for the patch.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Sets the condition `DisruptionTarget` on the pods of one drain. Gives up after the first failed patch.

@@ -18,7 +18,7 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 pub(super) enum NameOwner {
     /// The name belongs to the node of another instance.
     Another,
-    /// The name belongs to the claimed node or to no node, or reading the node failed.
+    /// The name belongs to the claimed node. Also used if no node has the name, or the read failed.
     Claimed { cordoned_again: bool },
 }
 

@@ -1,6 +1,6 @@
 //! Waits until the volumes of an empty node are detached.
 //!
-//! If the instance terminates first, Kubernetes waits six minutes before it attaches the volumes to another node
+//! If the instance terminates with volumes attached, Kubernetes waits six minutes before it attaches the volumes to another node
 //! (kube-controller-manager, `maxWaitForUnmountDuration`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,8 +31,8 @@ pub(crate) struct Detached {
     pub(crate) left: Option<usize>,
 }
 
-/// Waits until the node's volumes are detached, at most until `end`. `None` if no volume was attached, reading was refused, or
-/// `stop` completed first.
+/// Waits until the node's volumes are detached, at most until `end`. Returns `None` if no volume was attached, a read was
+/// refused, or `stop` completed first.
 pub(crate) async fn until_detached(
     client: &Client,
     node: &str,

@@ -141,7 +141,7 @@ impl Scheduler {
         Ok(if own == Deleted::Yes { own } else { others })
     }
 
-    /// Deletes the drain schedules of a notice except [`ScheduleName::of`]. Retries until `end`.
+    /// Deletes the drain schedules of a notice, but keeps the schedule with the name [`ScheduleName::of`]. Retries until `end`.
     pub(crate) async fn delete_others(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let mut deleted = Deleted::No;
         for name in iter::once(ScheduleName::second(notice)).chain(ScheduleName::of_found(notice)) {

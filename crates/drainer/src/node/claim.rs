@@ -1,7 +1,7 @@
 //! Claims a node with one JSON patch, which tests the node, then cordons and annotates it.
 //!
-//! The patch fails if the node belongs to another instance, or if another notice has claimed the node. Usually the first patch
-//! is the only request, because it is sent to the node with the instance's private DNS name.
+//! The patch fails if the node belongs to another instance, or if another notice has claimed the node. The first patch assumes
+//! that the node's name is the instance's private DNS name. Usually this is true, and no other request is needed.
 
 use std::collections::BTreeMap;
 

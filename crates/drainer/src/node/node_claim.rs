@@ -1,8 +1,9 @@
 //! Hands a node over to Karpenter: sets the deadline of the node's `NodeClaim`, then deletes the `NodeClaim`.
 //!
-//! After the deletion, Karpenter starts a replacement and drains the node. Without a deadline, a blocked pod would go down with
-//! the instance. With a deadline, Karpenter deletes the pod early enough for the whole grace period (kubernetes-sigs/karpenter
-//! v1.12, `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). An earlier deadline is kept.
+//! After the deletion of the `NodeClaim`, Karpenter starts a replacement and drains the node. Without a deadline, a blocked pod
+//! would go down with the instance. With a deadline, Karpenter deletes the pod early enough for the whole grace period
+//! (kubernetes-sigs/karpenter v1.12, `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). If the
+//! `NodeClaim` has an earlier deadline, Spillway keeps the earlier deadline.
 //!
 //! Owner references of nodes can be forged. Therefore the `NodeClaim` itself must name the instance.
 

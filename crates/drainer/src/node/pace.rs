@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 5;
 /// Field selector of cordoned nodes. Claims have no field selector, but a claimed node is cordoned.
 const CORDONED: &str = "spec.unschedulable=true";
 
-/// Reads the claims of the nodes in the zone from `labels`. If `labels` have no zone, reads the claims of all nodes.
+/// Reads the claims of the nodes in the zone that `labels` name. If `labels` name no zone, reads the claims of all nodes.
 pub(crate) async fn claims_beside(
     nodes: &Api<Node>,
     labels: &BTreeMap<String, String>,

@@ -18,7 +18,7 @@ pub(crate) struct Undo {
     is_unanswered: bool,
 }
 
-/// Uncordons the instance's node if Spillway claimed the node because of the interruption in `over`.
+/// Uncordons the instance's node if Spillway claimed the node for the interruption that `over` reports as over.
 pub(crate) async fn uncordon(
     client: &Client,
     instance: &Instance,

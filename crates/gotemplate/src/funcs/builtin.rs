@@ -68,7 +68,7 @@ fn position(key: &Value, length: usize) -> Result<usize, String> {
     position.ok_or_else(|| format!("there is no item {index} among {length}"))
 }
 
-/// Returns a slice of a list, as in sprig, or of a string, as in Go.
+/// Returns a slice of a list (as sprig does) or of a string (as Go does).
 fn slice(arguments: &Arguments<'_>) -> Result<Value, String> {
     let value = arguments.value(0);
     let length = match value {

@@ -44,9 +44,9 @@ const PARTS: [(&str, Part); 34] = [
 
 #[derive(Clone, Copy)]
 enum Part {
-    /// Directive of `strftime` with the same output.
+    /// Directive of `strftime` for the element, such as `%B` for `January`.
     With(&'static str),
-    /// Same as `With`, but no lowercase letter may follow: `Jan` is no month in `Janet`.
+    /// Directive of `strftime` for an element that no lowercase letter may follow: `Janet` contains no month.
     Short(&'static str),
     /// Short name of the time zone, such as `MST`.
     Zone,
@@ -75,7 +75,7 @@ pub(crate) fn format(time: &Zoned, layout: &str) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// Returns the element at the start of a layout with the element's length, or `None` for other text.
+/// Returns the element at the start of a layout, and the element's length. `None` if the layout starts with other text.
 fn part(layout: &str) -> Option<(Part, usize)> {
     let known = PARTS.iter().find(|(name, part)| {
         layout.strip_prefix(name).is_some_and(|after| match part {
@@ -86,7 +86,7 @@ fn part(layout: &str) -> Option<(Part, usize)> {
     known.map(|(name, part)| (*part, name.len())).or_else(|| fraction_part(layout))
 }
 
-/// Returns a fraction such as `.000` or `,999` at the start of a layout, with the fraction's length.
+/// Returns a fraction such as `.000` or `,999` at the start of a layout, and the fraction's length.
 fn fraction_part(layout: &str) -> Option<(Part, usize)> {
     let point = layout.chars().next().filter(|point| matches!(point, '.' | ','))?;
     let digit = layout[1..].chars().next().filter(|digit| matches!(digit, '0' | '9'))?;

@@ -9,7 +9,7 @@ use crate::bounds;
 use crate::fault::Fault;
 use crate::go::{self, time};
 
-/// Bytes that a method call on a Go `time.Time`, such as `.Format`, takes from the [`bounds::WORK`] of a rendering.
+/// Cost of a method call on a Go `time.Time`, such as `.Format`, in bytes of [`bounds::WORK`].
 const METHOD: usize = 16 * bounds::STEP;
 
 impl<'a> Run<'a> {

@@ -11,7 +11,7 @@ use crate::go::{self, display};
 use crate::output::Output;
 use crate::syntax::tree::{Binding, Branch, Keyword, Node, Pipeline, Tree};
 
-/// Value of a pipeline: borrowed from the data or a literal, or computed.
+/// Value of a pipeline. A literal or a part of the data is borrowed. A computed value is owned.
 pub(super) type Held<'a> = Cow<'a, Value>;
 
 pub(crate) fn render(tree: &Tree, data: &Value) -> Result<String, Fault> {

@@ -1,6 +1,6 @@
 //! Converts a scheduled event of `DescribeInstanceStatus` to an AWS Health event.
 //!
-//! The function invokes itself with the converted event if no event of AWS Health has arrived.
+//! If no AWS Health event has arrived, the function invokes itself with the event that this module makes.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;

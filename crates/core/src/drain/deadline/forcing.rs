@@ -31,8 +31,8 @@ impl Window {
         Some(goes.checked_sub(grace.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
     }
 
-    /// Returns the time of the next request after a failed request: `now + after`, or earlier if the pod's forced
-    /// deletion is due or the window ends.
+    /// Returns the time of the next request after a failed request: `now + after`, or earlier if the pod's forced deletion or
+    /// the end of the window comes first. A shortened pause is at least `LEAST_RETRY_AFTER`.
     pub fn again(&self, after: Duration, grace: Duration, now: Instant) -> Instant {
         let latest = self.forced_from(grace).unwrap_or(self.end).min(self.end);
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
@@ -76,8 +76,8 @@ impl Window {
     }
 
     /// Returns the time from which a pod of the tier `Last` is evicted even if other pods remain. If AWS takes the instance at
-    /// an unknown time: the start of the window. Otherwise: the earlier of [`Self::last_safe_moment`] and
-    /// `LEAST_TIME_FOR_A_BUDGET` before [`Self::forced_from`].
+    /// an unknown time: the start of the window. Otherwise the earlier of two times: [`Self::last_safe_moment`], and 20 s
+    /// (`LEAST_TIME_FOR_A_BUDGET`) before [`Self::forced_from`].
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);

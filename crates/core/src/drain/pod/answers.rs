@@ -79,7 +79,7 @@ impl Tracked {
         (RETRY * 2_u32.saturating_pow(failures)).min(SLOW_RETRY)
     }
 
-    /// Lengthens a pause by up to half, by the hash of the pod's name, so that different pods retry at different times.
+    /// Lengthens a pause by up to half. The length depends on the pod's name, so different pods retry at different times.
     fn spread(&self, pause: Duration) -> Duration {
         let mut hasher = DefaultHasher::new();
         self.name.hash(&mut hasher);
@@ -103,8 +103,8 @@ impl Tracked {
         }
     }
 
-    /// Records that the request was refused, for example by an admission webhook. If nothing else blocks the pod, the failing
-    /// eviction becomes the pod's blocker.
+    /// Records a refusal, an error of the API server, or an eviction that was given up. If nothing else blocks the pod, the
+    /// failing eviction becomes the pod's blocker.
     fn refused(&mut self, message: String, again: Instant) -> Option<Transition> {
         if let None | Some(Blocker::FailingEviction(_)) = self.blocked.by() {
             self.blocked = Blocked::By(Blocker::FailingEviction(message.clone()));

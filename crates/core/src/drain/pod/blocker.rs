@@ -13,7 +13,7 @@ pub enum Blocker {
     /// The pod's namespace is being deleted, so the API server refuses evictions.
     Namespace,
     DoNotDisrupt(DoNotDisrupt),
-    /// The API server fails or refuses the eviction. Holds the message.
+    /// The eviction fails or is refused. Holds the error message.
     FailingEviction(String),
 }
 

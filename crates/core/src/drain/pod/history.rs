@@ -45,7 +45,7 @@ pub struct LastRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestedBy {
     ThisDrain,
-    /// Another drain of the node or a person sent the request.
+    /// A person or another drain of the node sent the request.
     Another,
 }
 

@@ -181,13 +181,13 @@ impl Tracked {
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
             // The pod is deleted, after a pause if the last deletion failed.
             (Some(forced), due) => Some((forced.max(self.not_deleted_before(due)), Method::Delete)),
-            // The pod may not be deleted. If `due` is `None`, the pod waits for its blocker to go away.
+            // The pod must not be deleted. If `due` is `None`, the pod waits for its blocker to go away.
             (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
 
-    /// Returns the time at which the do-not-disrupt annotation ends, or at which the pod is deleted despite another blocker.
-    /// `None`: the pod may stay.
+    /// Returns the end of the do-not-disrupt annotation that blocks the pod. For any other blocker, returns the time at which
+    /// the pod is deleted despite the blocker. `None`: the pod may stay.
     pub fn blocked_until(&self, window: Window) -> Option<Instant> {
         match (self.blocked.by(), self.state) {
             (Some(Blocker::DoNotDisrupt(_)), PodState::Waits { due }) => self.annotation_ends(due, window),
@@ -195,14 +195,14 @@ impl Tracked {
         }
     }
 
-    /// Returns the time from which the do-not-disrupt annotation is ignored: the earlier of its expiry `own` and
-    /// [`Window::critical_from`].
+    /// Returns the time from which the do-not-disrupt annotation is ignored: the earlier of the annotation's expiry (`own`)
+    /// and [`Window::critical_from`].
     fn annotation_ends(&self, own: Option<Instant>, window: Window) -> Option<Instant> {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// Returns the time before which no deletion is sent. If the last request was a deletion: `RETRY` after that request, but
-    /// not before `due`. Otherwise: the time of the last request.
+    /// Returns the earliest time of the next deletion. If the last request was a deletion: the later of `due` and the time
+    /// `RETRY` after that request. Otherwise: the time of the last request.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }

@@ -6,7 +6,7 @@ use crate::drain::plan::PodName;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transition {
-    /// The API server accepted an eviction, or a deletion of a pod that nothing blocked.
+    /// The API server accepted an eviction, or the deletion of a pod without a blocker.
     Evicted(PodName),
     /// The API server accepted the deletion of a pod despite its blocker.
     Forced(PodName, Blocker),

@@ -34,7 +34,7 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
     finding.on(held_up.nodes.iter())
 }
 
-/// Returns advice if the budget blocks unready pods, or else an empty text.
+/// Returns advice if the budget blocks the eviction of unready pods. Otherwise, returns an empty text.
 fn held_unhealthy(budget: Option<&BudgetView>) -> String {
     let budget = budget.filter(|budget| budget.holds_unhealthy());
     budget.map(|budget| format!("; {}", budget.name.unready_pods_advice())).unwrap_or_default()

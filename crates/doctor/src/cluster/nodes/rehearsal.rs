@@ -23,7 +23,7 @@ pub(super) enum Rehearsal {
         unanswered: Vec<Unanswered>,
         left_out: usize,
     },
-    /// Skipped, because Spillway lacks the right to evict pods.
+    /// No eviction was tried, because Spillway lacks the right to evict pods.
     Skipped,
 }
 

@@ -15,7 +15,7 @@ const NAMESPACE_OF_NODES: &str = "default";
 const LONGEST_NOTE: usize = 1024;
 /// Annotation with the number of pods that have to leave. `tools/spillway drains` reads the annotation.
 const PODS: &str = "spillway/pods";
-/// Maximum length of the object's name within an event's name, which may have 253 characters.
+/// Maximum length of the node's or pod's name within an event's name. An event's name may have 253 characters.
 const LONGEST_NAME: usize = 230;
 
 /// Builds an event. `now` and `number` make the event's name unique.
