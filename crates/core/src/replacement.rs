@@ -34,7 +34,7 @@ pub enum Replacement {
 }
 
 impl Replacement {
-    /// Returns the text for the receipt, with the time in seconds since the notice.
+    /// Returns the text for the receipt: the time from `notice` to the request, or the reason for no request.
     pub fn text(&self, notice: Timestamp) -> String {
         match self {
             Self::Requested(at) => format!("requested at {:.1} s", at.duration_since(notice).as_secs_f64()),
@@ -143,8 +143,7 @@ pub fn before_calls(
     refusals.into_iter().find(|(is_refused, _)| *is_refused).map_or(Ok(()), |(_, reason)| Err(reason))
 }
 
-/// Returns `true` if the node's claim belongs to `event`. A claim for another notice or another delivery of `event` does not
-/// count.
+/// Returns `true` if this notice has claimed the node for `event`. A claim by another delivery of `event` does not count.
 fn is_held(claim: &Claim, event: &str) -> bool {
     match &claim.how {
         ClaimResult::First | ClaimResult::CordonedByOthers | ClaimResult::Again => true,
@@ -205,8 +204,8 @@ pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotR
     }
 }
 
-/// Returns the claim's deadline, if a Spot notice had claimed the node before this terminate notice. `None`: the notice keeps its
-/// own deadline.
+/// Returns the earlier claim's deadline if a replacement after a Spot notice may have caused this terminate notice.
+/// `None`: the notice keeps its own deadline.
 pub fn deadline_of_claim(
     notice: &Notice,
     instance: &Instance,

@@ -56,7 +56,7 @@ pub(crate) struct Check {
     /// Stable name in kebab-case.
     #[cfg_attr(test, schemars(with = "String"))]
     pub(crate) id: CheckId,
-    /// Checked cluster; absent for a check of the account.
+    /// Name of the checked cluster; absent for a check of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cluster: Option<String>,
     pub(crate) status: CheckStatus,
@@ -115,7 +115,7 @@ pub(crate) struct HeldUpNode {
 pub(crate) enum CheckStatus {
     /// No fault found.
     Ok,
-    /// Skipped, because the settings do not need the check or an earlier check failed.
+    /// The settings do not require the check, or an earlier check failed.
     Skipped,
     /// A drain would work, but not as well as possible.
     Warn,
@@ -236,7 +236,7 @@ impl Check {
     }
 }
 
-/// Returns the last part, or a new part if `more` does not fit into the last.
+/// Returns the last part. If `more` does not fit into this part, first appends a new part.
 fn last_with_room_for<'a>(parts: &'a mut Vec<Check>, more: &impl Serialize) -> &'a mut Check {
     let last = parts.last().expect("at least one part");
     if json_bytes(last) + json_bytes(more) > MOST_BYTES_OF_A_PART {

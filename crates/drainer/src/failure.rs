@@ -62,13 +62,13 @@ pub enum Failure {
     NoSchedules,
     #[error("node {node} is still cordoned by Spillway, because {why}; fix the node, then run kubectl uncordon {node}")]
     NotBack { node: String, why: String },
-    /// The drain's window ended before all pods had left the node.
+    /// The drain's time was up before all pods had left the node.
     #[error("{} still on node {node} when the time was up", pods_were(*lost, *all))]
     PodsLost { node: String, lost: usize, all: usize },
-    /// The drain's window ended before volumes and load balancers had released the instance.
+    /// The drain's time was up before volumes and load balancers had released the instance.
     #[error("node {node} is empty, but volumes or load balancers may still be attached to its instance")]
     StillHeld { node: String },
-    /// The drain's window ended with pods left, and the Auto Scaling group keeps the instance.
+    /// The drain's time was up with pods left, and the Auto Scaling group keeps the instance.
     #[error(
         "{} still on node {node} when the time was up ({what_blocks}); its group keeps instance {instance}, and no pod was \
          forced. When the pods have left, terminate it: aws autoscaling terminate-instance-in-auto-scaling-group --instance-id \

@@ -132,7 +132,7 @@ async fn follow(
     ended
 }
 
-/// Finds the instance and its cluster, then decides and acts. Returns a failure with its [`HandlingStage`].
+/// Finds the instance and its cluster, then decides and acts. After a failure, also returns the [`HandlingStage`].
 async fn act(
     context: &Context,
     attempt: &Attempt<'_>,
@@ -153,8 +153,9 @@ async fn act(
         Ok(Ownership::NotOurs(reason)) => {
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
-        // A call failed, or the tags are ambiguous. If the notice says that the instance runs again (`Kind::Running`), a later
-        // invocation (an undo check) looks up the instance and uncordons its node. Other notices return the failure.
+        // A call failed, or the tags are ambiguous. If the notice says that the instance runs again (`Kind::Running`),
+        // schedules an undo check: a later invocation that looks up the instance and uncordons its node. For any other notice,
+        // fails.
         Err(failure) => {
             let check = UndoCheck::first(&history.notice, notice);
             let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;

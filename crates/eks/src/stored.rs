@@ -97,7 +97,7 @@ impl StoredClusters {
         read(name, text, &self.region).inspect_err(unusable).ok()
     }
 
-    /// Writes the description of a cluster. Does nothing if the description is unchanged, or if its endpoint is outside of EKS.
+    /// Writes the description of a cluster. Does nothing if the description is unchanged, or if the endpoint is in no EKS domain.
     pub(crate) async fn store(&self, cluster: &Cluster) -> Result<(), CallError> {
         let (parameter, text) = (self.parameter(&cluster.name), text_of(cluster));
         if read(&cluster.name, &text, &self.region).is_err() || self.get(&parameter).await?.as_ref() == Some(&text) {

@@ -18,7 +18,7 @@ pub(crate) const STEP: usize = 16;
 pub(crate) const EXPRESSION: usize = 4 << 10;
 /// Maximum size of a compiled regular expression, and of the text to search, in bytes.
 pub(crate) const SEARCH: usize = 32 << 10;
-/// Number of steps of a regular expression search that cost one byte of [`WORK`].
+/// Number of steps of a regular expression search that together cost one byte of [`WORK`].
 pub(crate) const STEPS_PER_BYTE: usize = 128;
 /// Cost of each character of a time layout such as `15:04`, in bytes of [`WORK`].
 pub(crate) const LAYOUT: usize = 16;

@@ -27,7 +27,8 @@ pub struct History {
     /// `true` if the policy of the Auto Scaling group retains an instance whose terminate hook is abandoned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept: bool,
-    /// Schedules that postpone a drain alternate between two names. `true` if the last of these schedules has the second name.
+    /// `true` if the latest schedule for the postponed drain has the second of two possible names. While other drains go first,
+    /// each new schedule takes the other of the two names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
 }
@@ -53,13 +54,13 @@ impl History {
         }
     }
 
-    /// Returns the start of the first invocation, or `None` if there was no earlier invocation.
+    /// Returns the start time of the first invocation, or `None` if there was no earlier invocation.
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
     }
 
-    /// Returns the start of the earlier invocation that claimed the node, which approximates the time of the claim.
+    /// Returns the start time of the earlier invocation that claimed the node. This time approximates the time of the claim.
     #[must_use]
     pub fn claimed(&self) -> Option<Timestamp> {
         self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)

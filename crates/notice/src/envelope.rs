@@ -1,4 +1,4 @@
-//! Parses the fields around `detail` in an EventBridge event. Accepts deviations in AWS' documented examples.
+//! Parses the fields around `detail` in an EventBridge event. Also accepts AWS' documented examples, some of which are malformed.
 
 use std::fmt;
 

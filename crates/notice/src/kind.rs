@@ -34,7 +34,8 @@ pub enum Kind {
     RootVolumeReplaced,
 }
 
-/// Fate of an instance after a notice, mildest first. If two notices claim one node, the notice with the worse fate wins.
+/// Fate of an instance after a notice. Each variant is worse than the variant before it. If two notices claim one node, the
+/// notice with the worse fate wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceFate {
     MayStay,

@@ -66,7 +66,7 @@ fn fitting(pods: &[Pod], other_bytes: usize) -> usize {
     pods.iter().take_while(fits).count()
 }
 
-/// Maximum bytes of the field `receipt_parts`, with a number of up to seven digits.
+/// Maximum bytes of the field `receipt_parts`, whose value has up to seven digits.
 const PARTS: usize = 24;
 
 /// Returns the number of bytes of a pod's JSON and a comma.

@@ -21,7 +21,7 @@ pub struct WindowRecord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AfterDrain {
-    /// Milliseconds that the drain waited, because the scheduler may still bind pods to the node shortly after the cordon.
+    /// Milliseconds that the drain watched the empty node. The scheduler may still bind pods shortly after the cordon.
     pub late_pods_ms: u64,
     /// Milliseconds that the drain waited for volumes to be detached. Absent if there were no volumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

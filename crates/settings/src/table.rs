@@ -157,7 +157,7 @@ pub(crate) const SETTINGS: [Setting; 18] = [
     DRY_RUN,
 ];
 
-/// EventBridge schedule group, role and failure queue. The template sets this variable.
+/// Group, role and failure queue of the EventBridge schedules. The template sets this variable.
 pub(crate) const SCHEDULES: Setting = Setting {
     name: "SPILLWAY_SCHEDULES",
     default: NONE,

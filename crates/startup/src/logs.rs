@@ -7,7 +7,7 @@
 //! {"timestamp": "…", "level": "INFO", "message": "…", "span": {"name": "notice", "instance.id": "i-0123456789abcdef0"}}
 //! ```
 //!
-//! In Logs Insights the fields are named `span.name` and `span.instance.id`.
+//! In Logs Insights, the span's fields are named `span.name` and `span.instance.id`.
 
 use tracing::Subscriber;
 use tracing_subscriber::Layer;

@@ -42,7 +42,7 @@ impl Delivered {
         self.entries().iter().any(|entry| entry.id == event.id)
     }
 
-    /// Returns `true` if delivered events make this event obsolete, for example if the end of the drain was delivered.
+    /// Returns `true` if a delivered event makes this event obsolete. For example, the end of a drain replaces the beginning.
     pub(crate) fn supersedes(&self, event: &Event) -> bool {
         match (event.phase, event.receipt.ending) {
             (Phase::Begun | Phase::Blocked | Phase::Unblocked, _) => self.has_end_of(event),
@@ -58,7 +58,7 @@ impl Delivered {
         self.entries().iter().any(is_end)
     }
 
-    /// Returns `true` if the failure needs no message: another attempt succeeded, or all lost pods have been reported.
+    /// Returns `true` if the failure needs no message: a repeated invocation succeeded, or all lost pods have been reported.
     fn supersedes_failure(&self, failure: &Event) -> bool {
         let receipt = &failure.receipt;
         let entries = self.entries();

@@ -29,7 +29,7 @@ pub(crate) struct Event {
     pub(crate) id: String,
     pub(crate) phase: Phase,
     pub(crate) receipt: Receipt,
-    /// Labels that the node had when Spillway claimed it.
+    /// Labels that the node had when Spillway claimed the node for a drain.
     pub(crate) node_labels: BTreeMap<String, String>,
 }
 

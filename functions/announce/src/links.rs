@@ -7,7 +7,7 @@ use crate::storm::is_storm;
 
 /// URL of the documentation for the deployed version.
 pub(crate) const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/v", env!("CARGO_PKG_VERSION"), "/docs");
-/// Maximum number of notices in a query, because Slack limits the length of a link.
+/// Maximum number of notices in the query of a link. Slack limits the length of a link.
 const NOTICES: usize = 5;
 const LONGEST_ID: usize = 64;
 

@@ -81,7 +81,7 @@ impl<'a> Node<'a> {
         records.filter(|pod| is_over && pod.fate == Fate::Lost).collect()
     }
 
-    /// Counts the pods of all invocations by fate.
+    /// Counts the node's pods by fate. Adds the numbers that earlier invocations of the drain function reported.
     pub(crate) fn tally(&self) -> Tally {
         let pods = self.pods();
         let now = |fate| pods.iter().filter(|pod| pod.fate() == Some(fate)).count();

@@ -14,10 +14,10 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2
 /// Maximum `Retry-After` that the function waits for, because an invocation has only a minute.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Error text if the invocation ends before an answer arrives.
+/// Error text if the invocation ends before the webhook or AWS answers.
 pub(crate) const TIME_UP: &str = "the time was up";
 
-/// Makes up to three attempts before the end of the invocation.
+/// Calls `attempt` up to three times before the end of the invocation.
 pub(crate) async fn retried<T, E: Transient + Error + 'static>(
     end: Instant,
     attempt: impl AsyncFnMut() -> Result<T, E>,

@@ -79,7 +79,7 @@ pub(crate) fn ended_with(n: usize, ending: &str, pods: &Value) -> Event {
     event(&format!("ended-{n}"), "Spillway Receipt", &detail)
 }
 
-/// Receipt of node `n` with two lost pods. One of the reasons needs escaping in Slack.
+/// Receipt of node `n` with two lost pods. One pod's reason contains characters to escape for Slack.
 pub(crate) fn lossy(n: usize) -> Event {
     ended_with(
         n,

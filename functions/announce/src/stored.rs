@@ -58,7 +58,7 @@ impl Stored {
         }
     }
 
-    /// Reads the document again. Returns the target if the document has changed.
+    /// Reads the document again. Returns the new HTTP target, or `None` if the document is unchanged.
     pub(crate) async fn changed(&self, old: &Arc<Target>, end: Instant) -> Result<Option<Arc<Target>>, StoredError> {
         let new = self.read_into(&mut *self.cached.lock().await, end).await?;
         Ok((!Arc::ptr_eq(old, &new)).then_some(new))

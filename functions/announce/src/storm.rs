@@ -16,7 +16,7 @@ const NODES: usize = 10;
 /// Text about a node, or about the nodes of a zone.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Node or zone. `None` if the message has only one node, which the headline names.
+    /// Node or zone that the text describes. `None` if the message has only one node, which the headline names.
     pub(crate) subject: Option<String>,
     pub(crate) text: String,
 }

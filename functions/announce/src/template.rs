@@ -118,7 +118,7 @@ fn joined(notices: &[Map<String, Value>]) -> Map<String, Value> {
     first.keys().map(|name| (name.clone(), one(name))).collect()
 }
 
-/// Returns the earliest known time. Times in Go's format sort as texts.
+/// Returns the earliest known time. Times in Go's format can be compared as texts.
 fn earliest(times: &[&Value]) -> Value {
     json!(times.iter().filter_map(|time| time.as_str()).filter(|time| *time != ZERO).min().unwrap_or(ZERO))
 }
@@ -168,7 +168,7 @@ fn safe(value: Value) -> Value {
     }
 }
 
-/// Replaces quotes, backslashes and control characters.
+/// Replaces double quotes by single quotes, and backslashes and control characters by spaces.
 fn safe_text(text: &str) -> String {
     let safe = text.chars().map(|character| match character {
         '"' => '\'',

@@ -30,7 +30,8 @@ impl Webhook {
         Self { stored }
     }
 
-    /// Posts a message. If the webhook refuses the URL or the headers, retries with the latest version of the document.
+    /// Posts a message. If the webhook refuses the URL or the headers, reads the stored URL and headers again, and retries if
+    /// these have changed.
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), WebhookError> {
         let target = self.stored.target(end).await?;
         match post(&target, message, end).await {

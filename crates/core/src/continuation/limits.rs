@@ -33,8 +33,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns the limits for the notice's deadline and kind. If a lifecycle hook holds the instance, the limits depend on the
-    /// hook's timeouts `waits` and the setting `hook_max_wait` instead.
+    /// Returns the limits for the notice's deadline and kind. If Spillway completes the lifecycle hook, the limits depend
+    /// on `waits` (the hook's timeouts) and `hook_max_wait` instead.
     pub fn of(notice: &Notice, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
         let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (notice.deadline, waits) {

@@ -1,3 +1,3 @@
-//! Continuation of a notice's work in later invocations.
+//! Continues the work on a notice in later invocations.
 
 pub mod limits;

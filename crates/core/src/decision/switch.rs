@@ -22,7 +22,7 @@ impl Switch {
         }
     }
 
-    /// Returns an instruction to the user for turning this kind of notice off.
+    /// Returns a text that tells the user how to turn this kind of notice off.
     pub fn off(self) -> String {
         match self {
             Self::Lists(family) => {

@@ -13,9 +13,9 @@ pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
 /// Time that a drain for maintenance has for blocked pods and for detaching volumes, in addition to the grace periods.
 const RESERVE: SignedDuration = SignedDuration::from_mins(10);
-/// Pause between two attempts to begin a postponed drain for maintenance.
+/// Time between two attempts to begin a postponed drain for maintenance.
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
-/// Pause between two undo checks of a node.
+/// Time between two undo checks of a node.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
 /// Maximum number of undo checks of a node: one day of checks every 10 minutes.
 const MOST_CHECKS: u32 = 144;

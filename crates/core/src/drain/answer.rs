@@ -15,7 +15,7 @@ pub enum Answer {
     Leaving,
     /// The pod no longer exists.
     Gone,
-    /// Another pod has the name, so the requested pod no longer exists.
+    /// A new pod with another UID has the pod's name. The old pod no longer exists.
     Replaced,
     /// A PodDisruptionBudget allows no disruption now.
     BlockedBy { budget: String },
@@ -84,7 +84,7 @@ impl ApiResponse {
         (200..300).contains(&self.code)
     }
 
-    /// Parses the body of a failed response. If the body is plain text, such as a proxy's, the text becomes the status message.
+    /// Parses the body of a failed response. If a proxy sent plain text, the text becomes the status message.
     pub fn status(&self) -> Status {
         let status = serde_json::from_slice::<Status>(&self.body)
             .unwrap_or_else(|_| Status::failure(&String::from_utf8_lossy(&self.body), NO_STATUS));

@@ -1,7 +1,7 @@
 //! Decides when to publish events about pods whose eviction is blocked for long. Pure.
 //!
-//! The first event is due when a pod has been blocked for a minute, or for half of the window if that is shorter. The second
-//! and last event is due when all pods of the first event are leaving or gone.
+//! The first event is due when a pod has been blocked for a minute, or for half of the drain's maximum duration if that is
+//! shorter. The second and last event is due when all pods of the first event are leaving or gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Tracks PodDisruptionBudgets (PDBs) that block pods, and decides which of these pods to evict next. Pure.
 //!
-//! A budget allows a number of disruptions. This number of evictions is requested, first for the pods that have waited longest.
+//! A budget allows a number of disruptions. Spillway requests as many evictions, first for the pods that have waited longest.
 //! Every few seconds one more request is sent as a probe, in case the watch has missed a change of the budget. After an edit of
 //! the budget, one request is sent for each of its pods, because an edit may release pods without a change of
 //! `disruptionsAllowed`.
@@ -61,7 +61,7 @@ impl DisruptionsAllowed {
 
 impl KnownBudgets {
     /// Returns the blocked pods to evict now: as many as each budget allows, and one pod every `PROBE_EVERY` even if the
-    /// budget allows none. Only pods for which `has_turn` returns `true` count.
+    /// budget allows none. Pods for which `has_turn` returns `false` are left out.
     pub fn released(
         &self,
         pods: &BTreeMap<PodUid, Tracked>,

@@ -34,7 +34,7 @@ pub struct Window {
     pub dead_since: Option<Instant>,
 }
 
-/// Time at which AWS stops or terminates the instance ("the instance goes").
+/// Time at which AWS stops or terminates the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
     /// AWS stops or terminates the instance at this time.

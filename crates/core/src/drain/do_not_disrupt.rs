@@ -48,7 +48,7 @@ fn ends(pod: &Pod, lasts: Duration) -> Option<Timestamp> {
     Some(started.saturating_add(lasts).unwrap_or(Timestamp::MAX))
 }
 
-/// Parses a duration in Go's format, such as `1h30m` or `1.5h`. `None`: the text is no duration, or a negative one.
+/// Parses a duration in Go's format, such as `1h30m` or `1.5h`. `None`: the text is not a duration, or the duration is negative.
 fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     let mut sum = Duration::ZERO;

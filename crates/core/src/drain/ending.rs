@@ -39,8 +39,8 @@ impl DrainEnding {
         self.over = end.map(|end| Over { end, since });
     }
 
-    /// Returns the drain's result if no pod has to leave and no late pod is expected. A node with a silent kubelet gets no new
-    /// pods.
+    /// Returns the drain's result if no pod has to leave and no late pod is expected. A node with a silent kubelet
+    /// gets no late pods.
     pub fn reached(&self, now: Instant) -> Option<DrainEnd> {
         self.end().filter(|end| *end == DrainEnd::Silent || self.late_until <= now)
     }

@@ -1,7 +1,7 @@
 //! Decides how one node is drained: which pods leave, when each pod is evicted or deleted, and when the drain ends.
 //!
 //! Each module imports only modules before it in this list:
-//! * [`deadline`] computes a pod's times from the time at which AWS stops or terminates the instance.
+//! * [`deadline`] computes grace periods and deletion times from the time at which AWS stops or terminates the instance.
 //! * [`do_not_disrupt`], [`tier`], [`plan`] and [`returns`] decide which pods leave, and in which order.
 //! * [`request`] and [`answer`] describe evictions and deletions, and interpret the API server's answers.
 //! * [`kubelet`], [`pod`] and [`budgets`] track the kubelet, each pod, and each PodDisruptionBudget (PDB).

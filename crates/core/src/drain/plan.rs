@@ -49,7 +49,7 @@ pub enum Disposition {
     Leaves,
     /// The pod has a do-not-disrupt annotation, and is evicted when the annotation expires or is no longer respected.
     DoNotDisrupt(DoNotDisrupt),
-    /// The pod is terminating. The grace period ends at `by`, and has the length `given`, if known.
+    /// The pod is terminating, and its grace period ends at `by`. `given` is the length of the grace period, if known.
     Leaving { by: Timestamp, given: Option<Duration> },
     /// The pod has stopped, but finalizers keep the pod's object.
     Stopped,

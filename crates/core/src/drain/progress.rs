@@ -129,7 +129,7 @@ impl Progress {
         self.window
     }
 
-    /// Replaces the drain's window by the given one, except `dead_since`.
+    /// Replaces the drain's window by `window`, but keeps the present `dead_since`.
     pub fn tighten(&mut self, window: Window) {
         self.window = Window { dead_since: self.window.dead_since, ..window };
     }

@@ -19,7 +19,7 @@ pub struct ClaimAnnotation {
     /// Time at which AWS takes the instance, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Time of the notice or of its postponed drain. A start of the instance before this time does not remove the claim.
+    /// Time of the notice or of its postponed drain. If the instance started before this time, the claim stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Data for counting concurrent drains. The field is set only for planned maintenance.

@@ -53,7 +53,7 @@ pub struct Claim {
     /// The node's provider id at the time of the claim.
     pub provider_id: String,
     pub how: ClaimResult,
-    /// Event id of the claim that holds the node; empty if the claim was denied.
+    /// Event id in the claim annotation that the node now has; empty after `Denied`.
     pub holder: String,
     pub labels: BTreeMap<String, String>,
     /// Time of the cordon that the node had before the claim, if known.

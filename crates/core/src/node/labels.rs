@@ -7,7 +7,7 @@ use kube_core::{Selector, SelectorExt as _};
 use super::unclaimed::Unclaimed;
 use crate::instance::ManagedBy;
 
-/// Label that makes Spillway ignore a node, with any value.
+/// Label that makes Spillway ignore a node. The label may have any value.
 pub const IGNORE: &str = "spillway/ignore";
 /// Label that excludes the node from load balancers.
 pub const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
@@ -28,7 +28,7 @@ pub fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Sele
     (!selector.matches(labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
 }
 
-/// Returns the owner of the node by its labels; `None` if no label names an owner.
+/// Returns the node owner that the labels name; `None` if no label names an owner.
 pub fn managed_by(labels: &BTreeMap<String, String>) -> Option<ManagedBy> {
     match labels.get(COMPUTE_TYPE).map(String::as_str) {
         Some("fargate") => Some(ManagedBy::Fargate),

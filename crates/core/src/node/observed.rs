@@ -73,7 +73,7 @@ impl Claimant<'_> {
         bar(&ObservedNode::of(node), &node.name_any(), self)
     }
 
-    /// Returns `true` if the notice cannot be called off, so that AWS takes the instance.
+    /// Returns `true` if AWS certainly takes the instance after this kind of notice.
     pub fn instance_goes(&self) -> bool {
         self.annotation.kind().is_some_and(|kind| !kind.may_stay())
     }
@@ -109,9 +109,9 @@ pub struct Free {
 
 /// Decides whether `claimant` can claim the node. If the node is not cordoned, its claim annotation does not count. Rules:
 ///
-/// * If the node has no claim, `claimant` gets the node. A `claimant` that needs an earlier claim is refused.
+/// * If the node has no claim, `claimant` gets the node. A `claimant` with `requires_existing_claim` is refused.
 /// * The claim of an earlier invocation of the notice passes to this invocation.
-/// * The claim of another invocation for the same event stays.
+/// * The claim of any other invocation for the same event stays.
 /// * The claim of a less severe notice is replaced, because the undo check of that notice would uncordon the node.
 /// * Any other claim stays.
 pub fn claim_state(observed: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {

@@ -1,7 +1,7 @@
 //! Limits how many nodes of an Auto Scaling group and zone drain at once for planned maintenance. Pure.
 //!
-//! A drain counts the claims in its zone before and after its own claim. If the claims exceed the limit, the newest claims are
-//! removed.
+//! Before and after a drain claims its node, the drain counts the claims in its zone. If the claims exceed the limit, the newest
+//! claims are removed.
 
 use std::fmt;
 
@@ -49,8 +49,8 @@ impl fmt::Display for OtherDrains {
 }
 
 impl Claims {
-    /// Adds the node's claim for planned maintenance. Ignores a claim whose drain has ended or whose maintenance should have
-    /// begun.
+    /// Counts the node's claim if the claim is for planned maintenance. Ignores the claim if its drain has ended, or if the
+    /// start of the maintenance has passed.
     pub fn add(&mut self, node: &Node, now: Timestamp) {
         let claim = ObservedNode::of(node).claim();
         if let Some(ClaimAnnotation { pace: Some(pace), until, .. }) = claim

@@ -13,6 +13,6 @@ pub enum Unclaimed {
     /// The planned start of the node's maintenance has passed, and the node has no claim for the maintenance.
     MaintenanceBegan(String),
     NotSelected(String),
-    /// The node's labels name another owner than the instance's tags.
+    /// The node's labels name this owner, but the instance's tags do not.
     ManagedBy(ManagedBy),
 }

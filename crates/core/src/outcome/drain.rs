@@ -15,7 +15,7 @@ pub enum DrainOutcome {
     Silent { node: String, counts: Counts },
     /// Some pods are stuck in Terminating, and all other pods have gone.
     Stuck { node: String, counts: Counts },
-    /// Another notice had claimed the node. The drain has no pod left to wait for.
+    /// Another notice had claimed the node. This drain has no pod left to wait for.
     Joined { node: String, notice: String, event: String },
     /// Another invocation drains the node for the same event.
     DrainedByAnother { node: String },

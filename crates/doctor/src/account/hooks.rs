@@ -13,7 +13,7 @@ use crate::report::{Check, Finding, Severity, quoted};
 
 const ID: CheckId = CheckId::Hooks;
 
-/// Delay until Lambda retries a failed invocation. A hook must not time out earlier.
+/// Time from a failed invocation to its first retry by Lambda. A hook must not time out earlier.
 const FIRST_RETRY: Duration = Duration::from_secs(60);
 
 /// Default name of Spillway's lifecycle hook.

@@ -1,6 +1,6 @@
 //! Checks whether the event pattern of an EventBridge rule matches a notice. Pure.
 //!
-//! An unknown comparison operator counts as a match: a needless finding is better than an undetected drainer.
+//! An unknown comparison operator counts as a match: a needless finding is better than a missing finding.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! Checks the rights of the function's role: makes each AWS call of a drain in a form without effect.
+//! Checks the rights of the function's role by AWS calls that change nothing.
 //!
-//! AWS checks the right before the object of a call. Therefore each of these responses proves the right:
+//! AWS checks the right before AWS looks for the object of a call. Therefore each of these responses proves the right:
 //! * A dry run succeeds in Lambda, and fails with `DryRunOperation` in EC2.
 //! * A call about a missing cluster, group, hook or schedule fails as invalid or not found. Lifecycle actions need a real group.
 //! * `PutEvents` succeeds, but rejects its only entry, whose detail is not JSON.
@@ -167,7 +167,7 @@ fn of_actions<'a>(context: &'a Context, group: &'a str) -> [AwsRight<'a>; 2] {
     ]
 }
 
-/// Returns the rights to EventBridge schedules without `CreateSchedule`, because a test call would create a schedule.
+/// Returns the rights to EventBridge schedules. Omits `CreateSchedule`, because a test call would create a schedule.
 fn of_schedules<'a>(
     client: &'a aws_sdk_scheduler::Client,
     Schedules { group, role_arn, .. }: &'a Schedules,
@@ -195,7 +195,7 @@ fn of_schedules<'a>(
     ]
 }
 
-/// Returns the rights that some settings require, except rights whose test needs an existing target group or instance.
+/// Returns the rights that only some settings require. Omits rights whose test needs an existing target group or instance.
 fn of_settings(context: &Context) -> Vec<AwsRight<'_>> {
     let Context { ec2, autoscaling, load_balancing, settings, .. } = context;
     let mut rights = Vec::new();

@@ -1,4 +1,4 @@
-//! Checks that an enabled EventBridge rule sends the function each kind of notice that the settings enable. Pure.
+//! Checks that each enabled kind of notice reaches the function through an enabled EventBridge rule. Pure.
 
 use spillway_core::decision;
 use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};

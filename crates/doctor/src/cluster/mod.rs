@@ -58,7 +58,7 @@ pub(super) async fn run_check(
     ClusterChecks { checks: made.checks.into_iter().map(|check| check.of(cluster)).collect(), ..made }
 }
 
-/// Saves the cluster's endpoint in Parameter Store, for drains while EKS does not respond.
+/// Saves the cluster's endpoint in Parameter Store. Drains use the endpoint while EKS does not respond.
 async fn store(context: &Context, cluster: &ClusterName) {
     if let Err(error) = context.access.clusters.store(cluster).await {
         tracing::warn!(

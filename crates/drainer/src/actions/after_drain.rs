@@ -18,7 +18,7 @@ use crate::receipt::AfterDrain;
 const LET_GO_WITHIN: Duration = Duration::from_secs(600);
 
 pub(super) struct Waited {
-    /// Durations of the waits for late pods, volumes and load balancers. `None` if there was no wait.
+    /// Durations of the waits for volumes, load balancers and pods bound after the cordon. `None` if there was no wait.
     pub(super) durations: Option<AfterDrain>,
     /// `true` if a volume or load balancer may still use the instance at the end of the wait.
     pub(super) is_unfinished: bool,

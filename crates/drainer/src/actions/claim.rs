@@ -1,4 +1,4 @@
-//! Claims the node of an instance, or ends the notice if the node cannot be claimed.
+//! Claims the node of an instance. If the node cannot be claimed, ends the handling of the notice.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) enum Claiming {
     Ended(Next),
 }
 
-/// Claims the target's node. Retries until the attempt's window ends or the lifecycle action is over.
+/// Claims the target's node. Retries until the attempt's time is up or the lifecycle action is over.
 pub(super) async fn claim(
     context: &Context,
     target: &Target<'_>,
@@ -94,8 +94,8 @@ pub(super) async fn claim(
     }
 }
 
-/// Ends the notice if its lifecycle action is over before this invocation has listed the pods. Each pod that is still on the
-/// node is recorded as lost.
+/// Returns the outcome if the lifecycle action is over before this invocation has listed the pods. Records each pod that is
+/// still on the node as lost.
 pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Outcome {
     let history = target.attempt.history;
     let claimed_before = || history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());

@@ -40,9 +40,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         return Ok(Next::Done(postponed));
     }
     let claim_began = Instant::now();
-    // Boxed: in a debug build the future is too large for a thread's stack.
+    // Boxed: in a debug build the future is too large for a thread's stack. Reads the hook's timeouts during the claim, because the
+    // claim must not wait for Auto Scaling.
     let window_by_hook = attempt.window_of_hook().boxed_local().shared();
-    // `window_by_hook` reads the hook's timeouts during the claim, because the claim must not wait for Auto Scaling.
     let node = match beside(claim(context, target, Purpose::Drain, record), window_by_hook.clone()).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
@@ -51,8 +51,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         return Ok(Next::Done(postponed));
     }
     log_claim(&node.claim, attempt.notice);
-    attempt.join(&node.claim, target.instance);
     // If this drain joins the claim of a spot notice, the deadline of that notice limits the window, too.
+    attempt.adopt_deadline(&node.claim, target.instance);
     let limited_window = window_by_hook.map(|window| attempt.limited_to_joined_claim(window)).boxed_local().shared();
     // A failure to schedule the check must not delay the drain. It is returned after the drain.
     let arranged = undo_check::schedule_first_check(context, attempt, &node.claim).await;
@@ -131,8 +131,8 @@ impl DrainAction<'_> {
         side_task.with_news(move |news| publish_blockage(begun, news, context, client, invocation).boxed_local())
     }
 
-    /// Evicts the pods until the node is empty or the drain stops. Concurrently retries a failed cordon and, after a spot notice,
-    /// requests a replacement.
+    /// Evicts the pods until the node is empty or the drain stops. Concurrently retries a failed cordon. After a spot notice,
+    /// also requests a replacement; after a notice of maintenance, `drain` requests it at the end.
     async fn evict(&self, listed: &Listed<Pod>, side_task: &mut SideTask<'_>, record: &mut Record) -> DrainReport {
         let attempt = self.target.attempt;
         let (window, clock) = (attempt.limited_to_joined_claim(attempt.window), attempt.invocation.clock);

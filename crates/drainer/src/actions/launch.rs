@@ -24,7 +24,8 @@ use crate::receipt::record::{HookStatus, Record};
 
 /// Poll interval until the node joins the cluster. A node usually needs about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Time until the first search of all nodes, which also finds a node with an unusual name. Doubles after each such search.
+/// Time until the first search of all nodes, which also finds a node with an unusual name. The time doubles after each
+/// search of all nodes.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
 /// Scope of a search for the node.
@@ -32,7 +33,7 @@ const FIRST_SEARCH: Duration = Duration::from_secs(60);
 enum Search {
     /// Searches the nodes with the names that EKS usually gives.
     LikelyNames,
-    /// Searches the nodes with the usual names, then all nodes of the cluster.
+    /// Searches the nodes with the names that EKS usually gives, then all nodes of the cluster.
     AllNodes,
 }
 

@@ -84,13 +84,13 @@ pub(crate) async fn not_a_node(
 /// Stage at which the handling of a notice failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandlingStage {
-    /// The notice failed before the decision, for example because EC2 did not answer.
+    /// Handling failed before the decision, for example because EC2 did not answer.
     Undecided,
-    /// The notice failed while the decision was carried out.
+    /// Handling failed while the decision was carried out.
     Decided,
 }
 
-/// Returns the result for the lifecycle action of a notice that failed. `None` if the action must not be completed.
+/// Returns the result for the lifecycle action of a notice whose handling failed. `None` if the action must not be completed.
 pub(crate) fn result_after_failure(
     attempt: &Attempt<'_>,
     failure: &Failure,

@@ -1,6 +1,7 @@
 //! Finds EC2's scheduled events for which no drain is scheduled, and invokes the function once for each event.
 //!
-//! AWS sends a notice of maintenance only once. No drain is scheduled if the notice came before the stack was deployed.
+//! AWS sends a notice of maintenance only once. Spillway scheduled no drain for a notice that came before the stack was
+//! deployed.
 
 use jiff::Timestamp;
 use spillway_core::decision::{self, ClusterOwnership, Decision, Reason};

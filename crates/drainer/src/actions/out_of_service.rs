@@ -40,8 +40,8 @@ struct Observed {
     ready: Option<String>,
 }
 
-/// Taints the node as out of service if its instance is down and the node is not Ready. Watches a Ready node until the window
-/// ends.
+/// Taints the node as out of service if its instance is down and the node is not Ready. Watches a Ready node until the
+/// attempt's time is up.
 pub(crate) async fn out_of_service(
     context: &Context,
     target: &Target<'_>,

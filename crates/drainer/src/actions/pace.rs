@@ -23,7 +23,7 @@ use crate::kube::{ApiError, until};
 use crate::node::{ClaimedNode, find, pace};
 use crate::receipt::record::Record;
 
-/// Maximum time of a request to the API server with its retries. If the other drains cannot be counted in this time, the drain
+/// Maximum time of a request to the API server, including retries. If the other drains cannot be counted in this time, the drain
 /// begins.
 const RETRIED_FOR: Duration = Duration::from_secs(10);
 /// Maximum number of times that other drains are counted after the claim. A pause between two counts is at most [`PAUSE`].
@@ -110,7 +110,7 @@ async fn drains_above_limit(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result
     }
 }
 
-/// Returns the time of the drain's next attempt. `None` if the drain must begin now to leave pods their grace period.
+/// Returns the time of the drain's next attempt. `None` if a later drain would shorten the pods' grace periods.
 async fn next_attempt(
     attempt: &Attempt<'_>,
     client: &Client,

@@ -21,8 +21,8 @@ use crate::node::pace;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum time to reach the API server for the uncordon of a postponed drain. After a failure, a new invocation begins at once.
-/// A shorter time would cause more invocations.
+/// Maximum time to reach the API server when a postponed drain's node is uncordoned. If the API server is not reached, a new
+/// invocation begins at once. A shorter time would cause more invocations.
 const UNCORDONED_WITHIN: Duration = Duration::from_mins(2);
 /// Maximum time from the taint of a node to the node's drain. The scheduler prefers nodes without the taint for evicted pods.
 const TAINTED_FOR: SignedDuration = SignedDuration::from_mins(30);

@@ -55,7 +55,7 @@ impl RequestForm {
 }
 
 /// Describes an instance, with retries until `end`. `None` if EC2 does not know the id. While `is_behind` returns `true`, repeats
-/// the call for at most [`CATCHES_UP_WITHIN`]. A throttled call notifies `throttled`.
+/// the call for at most [`CATCHES_UP_WITHIN`]. If EC2 throttles a call, notifies `throttled`.
 pub(crate) async fn describe(
     ec2: &aws_sdk_ec2::Client,
     id: &InstanceId,
@@ -129,7 +129,7 @@ pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str)
     Ok(in_pages(call).await?.into_iter().map(|instance| instance.id).collect())
 }
 
-/// Reads the scheduled events of `instance`, or of all running instances if `None`.
+/// Reads the scheduled events of `instance`. If `instance` is `None`, reads those of all running instances.
 pub(crate) async fn scheduled_events(
     ec2: &aws_sdk_ec2::Client,
     instance: Option<&InstanceId>,
@@ -161,7 +161,7 @@ pub(crate) async fn instances(
     Ok(found)
 }
 
-/// Finds the running instances of `nodes`. Leaves out instances that have none of the tag keys.
+/// Finds the running instances of the named nodes. Leaves out instances that have none of the tag keys.
 pub async fn tagged(ec2: &aws_sdk_ec2::Client, tags: &[&str], nodes: &[&str]) -> Result<Vec<Instance>, CallError> {
     let (ids, dns_names): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|name| name.starts_with("i-"));
     let ids: Vec<&str> = ids.into_iter().filter_map(|name| name.split('.').next()).collect();

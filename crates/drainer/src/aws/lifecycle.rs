@@ -51,11 +51,11 @@ struct ActionProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     Completed,
-    /// The action had been completed or had timed out before this call.
+    /// Spillway's call came too late: the action had been completed or had timed out.
     AlreadyOver,
 }
 
-/// State of an action according to the last heartbeat.
+/// State of a lifecycle action, from the answer to the last heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ActionState {
     #[default]
@@ -66,8 +66,8 @@ pub(crate) enum ActionState {
 }
 
 impl<'a> LifecycleAction<'a> {
-    /// Creates the lifecycle action of a hook. `is_kept` is `true` if [`Self::look_up_retention`] of an earlier invocation found
-    /// that the group keeps instances whose action is abandoned.
+    /// Creates the lifecycle action of a hook. `is_kept` is `true` if an earlier invocation found (with
+    /// [`Self::look_up_retention`]) that the group keeps instances whose action is abandoned.
     pub(crate) fn new(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId, is_kept: bool) -> Self {
         Self {
             client,
@@ -109,7 +109,7 @@ impl<'a> LifecycleAction<'a> {
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
 
-    /// Reads whether the group keeps an instance whose action is abandoned. Retries until `end`. On failure, keeps the old value.
+    /// Reads whether the group keeps an instance whose action is abandoned. Retries until `end`. On failure, keeps `is_kept`.
     pub(crate) async fn look_up_retention(&self, end: Instant) {
         if let Some(is_kept) = retention::look_up(self.client, &self.hook.group, end).await {
             self.update(|progress| progress.is_kept = is_kept);

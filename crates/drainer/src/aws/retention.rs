@@ -21,7 +21,7 @@ pub fn keeps_abandoned(group: &AutoScalingGroup) -> bool {
     triggers.and_then(|triggers| triggers.terminate_hook_abandon.as_ref()) == Some(&RetentionAction::Retain)
 }
 
-/// Reads a group's policy and returns [`keeps_abandoned`], with retries until `end`. `None` on failure.
+/// Reads a group, with retries until `end`. Returns the result of [`keeps_abandoned`], or `None` on failure.
 pub(crate) async fn look_up(client: &Client, group: &str, end: Instant) -> Option<bool> {
     let describe = async || {
         let call = client.describe_auto_scaling_groups().auto_scaling_group_names(group).include_instances(false);

@@ -87,7 +87,7 @@ fn names(tag: &Tag, cluster: &ClusterName) -> bool {
     key == "elbv2.k8s.aws/cluster" && value == cluster || key.strip_prefix("kubernetes.io/cluster/") == Some(&cluster)
 }
 
-/// Returns the instance's remaining targets in a group, one for each port. If `known` is given, describes only these targets.
+/// Returns the instance's remaining targets in a target group: one for each port. If `known` is given, reads only these targets.
 async fn targets_left(
     client: &Client,
     group: &str,
@@ -104,7 +104,7 @@ async fn targets_left(
     }
 }
 
-/// Returns `false` for an unused target: deregistered, or in a target group without a load balancer.
+/// Returns `false` if the target is deregistered, or if its target group has no load balancer.
 fn is_left(target: &TargetHealthDescription) -> bool {
     target.target_health().and_then(|health| health.state()) != Some(&TargetHealthStateEnum::Unused)
 }

@@ -1,4 +1,4 @@
-//! Decides which failures of work in a cluster are retried.
+//! Decides whether a failed request to a cluster is retried.
 
 use std::cell::OnceCell;
 use std::time::Duration;

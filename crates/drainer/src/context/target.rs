@@ -41,7 +41,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) settings: &'a Settings,
     /// Time limits of the drain. The hook's timeouts are ignored here, but not in [`Self::window_of_hook`].
     pub(crate) window: Window,
-    /// Deadline that [`Self::join`] adopted from the spot notice that holds the claim.
+    /// Deadline that [`Self::adopt_deadline`] adopted from the spot notice that holds the claim.
     joined: Cell<Option<Timestamp>>,
 }
 
@@ -118,18 +118,18 @@ impl<'a> Attempt<'a> {
     }
 
     /// Adopts the deadline of `claim` if a spot notice holds `claim` and the instance is to be replaced.
-    pub(crate) fn join(&self, claim: &Claim, instance: &Instance) {
+    pub(crate) fn adopt_deadline(&self, claim: &Claim, instance: &Instance) {
         let now = self.invocation.clock.now();
         self.joined.set(replacement::deadline_of_claim(self.notice, instance, claim, self.settings, now));
     }
 
-    /// Returns `true` if [`Self::join`] adopted the deadline of a spot notice.
+    /// Returns `true` if [`Self::adopt_deadline`] adopted the deadline of a spot notice.
     pub(crate) fn has_spot_deadline(&self) -> bool {
         self.joined.get().is_some()
     }
 
-    /// Limits `window` to the deadline from [`Self::join`], if there is one. Keeps [`Termination::MayStay`], so that no blocked
-    /// pod is deleted.
+    /// Limits `window` to the deadline from [`Self::adopt_deadline`], if there is one. Keeps [`Termination::MayStay`], so that no
+    /// blocked pod is deleted.
     pub(crate) fn limited_to_joined_claim(&self, window: Window) -> Window {
         let Some(deadline) = self.joined.get() else { return window };
         let at = self.invocation.clock.instant(deadline);
@@ -141,8 +141,8 @@ impl<'a> Attempt<'a> {
         Window { start, end: window.end.min(at), instance_goes, detaching: Duration::ZERO, ..window }
     }
 
-    /// Reads the hook's timeouts and the group's retention policy, and returns a window that respects both. The result never ends
-    /// later than `self.window`.
+    /// Reads the hook's timeouts and the group's retention policy. Returns a window that respects both and ends no later than
+    /// `self.window`.
     pub(crate) async fn window_of_hook(&self) -> Window {
         let Some(action) = &self.action else { return self.window };
         action.timeouts().await;
@@ -219,7 +219,7 @@ pub(crate) async fn beside<T>(doing: impl Future<Output = T>, other: impl Future
 }
 
 impl Target<'_> {
-    /// Returns what this notice's claim sets on the node (annotation, taint), and the preconditions of the claim.
+    /// Returns the annotation and taint that the claim for this notice sets on the node, and the preconditions of the claim.
     pub(crate) fn claimant(&self) -> Claimant<'_> {
         let Attempt { notice, history, invocation, settings, .. } = self.attempt;
         let (kind, event) = (notice.kind, &notice.event_id);

@@ -49,7 +49,7 @@ impl BudgetWatch {
         }
     }
 
-    /// Returns the next change of a budget, with the budget's namespace. Waits forever if no namespace is watched. Cancel safe.
+    /// Returns the next change of a budget and the budget's namespace. Waits forever if no namespace is watched. Cancel safe.
     pub(crate) async fn next(&mut self) -> (String, Change<DisruptionBudget>) {
         loop {
             let (namespace, event) = self.next_of_any().await;

@@ -27,7 +27,7 @@ pub(crate) struct DisruptionTarget {
     clock: Clock,
     /// Pods that have the condition `DisruptionTarget`. A repeated deletion does not set the condition again.
     set: RefCell<BTreeSet<PodUid>>,
-    /// `true` after a failed patch. Later pods are deleted without the condition `DisruptionTarget`.
+    /// `true` after a failed patch. From then on, pods are deleted without the condition `DisruptionTarget`.
     is_given_up: Cell<bool>,
 }
 

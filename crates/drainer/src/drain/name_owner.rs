@@ -22,7 +22,8 @@ pub(super) enum NameOwner {
     Claimed { cordoned_again: bool },
 }
 
-/// Returns the owner of the claimed node's name. Retries until `end`. If the claimed node was uncordoned, cordons it again.
+/// Checks whether the claimed node's name now belongs to the node of another instance. Retries until `end`. If the claimed node
+/// was uncordoned, cordons it again.
 pub(super) fn check_name_owner(
     client: &Client,
     claim: &Claim,

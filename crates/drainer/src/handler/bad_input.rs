@@ -1,4 +1,4 @@
-//! Tests that bad input has the expected result without unexpected calls, and that the next notice still drains.
+//! Tests that bad input has the expected result without unexpected calls, and that the next notice's node is still drained.
 
 use std::iter;
 

@@ -24,7 +24,7 @@ pub async fn each<K: DeserializeOwned>(
     each_within(CALL_TIMEOUT, client, request, see).await
 }
 
-/// Works as [`each`], but fails if no data comes for `patience`.
+/// Works as [`each`], but waits at most `patience` for the next data.
 pub(super) async fn each_within<K: DeserializeOwned>(
     patience: Duration,
     client: &Client,

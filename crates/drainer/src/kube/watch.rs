@@ -102,7 +102,7 @@ impl<K: Watched> Selection<K> {
         self.list_within(CALL_TIMEOUT).await
     }
 
-    /// Lists the objects as [`Self::list`] does, but fails if no data comes for `patience`.
+    /// Lists the objects as [`Self::list`] does, but waits at most `patience` for the next data.
     pub(crate) async fn list_within(&self, patience: Duration) -> Result<Listed<K>, ApiError> {
         let params = ListParams { field_selector: self.field_selector.clone(), ..ListParams::default() };
         let request = Request::new(self.api.resource_url()).list(&params);

@@ -29,7 +29,7 @@ const GET: &str = "scheduler:GetSchedule";
 const LONGEST_NAME: usize = 64;
 /// Minimum time from now until a schedule fires. EventBridge Scheduler refuses a time in the past.
 const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
-/// Maximum time in seconds for which EventBridge Scheduler retries. Afterwards, the payload goes to the failure queue.
+/// Maximum time in seconds for EventBridge Scheduler's retries. Afterwards, the payload goes to the failure queue.
 const LONGEST_RETRY_S: i32 = 3600;
 const MOST_RETRIES: i32 = 185;
 
@@ -42,7 +42,7 @@ impl ScheduleName {
         Self::new(&notice.instance, &purpose(notice))
     }
 
-    /// Returns the schedule name for a drain that is postponed again. The fired schedule with the first name may still exist.
+    /// Returns the schedule name for a drain that is postponed again. The fired schedule that [`Self::of`] names may still exist.
     pub(crate) fn second(notice: &Notice) -> Self {
         Self::new(&notice.instance, &format!("{}.again", purpose(notice)))
     }
@@ -114,8 +114,8 @@ impl Scheduler {
         &self.client
     }
 
-    /// Creates the schedule, or updates the existing schedule with this name. If `at` has passed, schedules for now. Retries
-    /// until `end`.
+    /// Creates the schedule, or updates the existing schedule with this name. If `at` has passed, sets the earliest time that
+    /// EventBridge Scheduler accepts. Retries until `end`.
     pub(crate) async fn put(
         &self,
         name: &ScheduleName,

@@ -92,7 +92,7 @@ pub(super) async fn by_provider_id(nodes: &Api<Node>, instance: &Instance) -> Re
     in_pages(nodes, ListParams::default(), |name, of_node| instance.is_named_by(of_node).then(|| name.to_owned())).await
 }
 
-/// Reads nodes page by page until `is_it` returns a value for a node's name and provider id.
+/// Reads nodes page by page and passes each name and provider id to `is_it`. Returns the first value that `is_it` returns.
 pub(super) async fn in_pages<T>(
     nodes: &Api<Node>,
     which: ListParams,

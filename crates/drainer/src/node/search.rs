@@ -50,7 +50,7 @@ pub(crate) async fn search(
     in_pages(nodes, which, |name, provider_id| Instance::of_node(id, name, provider_id)).await
 }
 
-/// Reads the node `name`. Returns the instance `id` if the node belongs to this instance.
+/// Reads a node by its name. Returns the instance if the node belongs to the instance with this id.
 async fn at_node(nodes: &Api<Node>, id: &InstanceId, name: &str) -> Result<Option<Instance>, ApiError> {
     let node = if_found(call(nodes.get(name)).await, "nodes")?;
     let provider_id = node.and_then(|node| node.spec?.provider_id);

@@ -18,7 +18,7 @@ pub(crate) struct Undo {
     is_unanswered: bool,
 }
 
-/// Uncordons the instance's node if Spillway claimed the node for the interruption that `over` reports as over.
+/// Uncordons the instance's node if Spillway claimed the node for an interruption that is over. `over` names the interruption.
 pub(crate) async fn uncordon(
     client: &Client,
     instance: &Instance,

@@ -12,7 +12,7 @@ pub(super) fn lines(publication: &Publication, now: Timestamp) -> Vec<String> {
     spillway_receipt::lines(&publication.receipt, now)
 }
 
-/// Returns the `detail` of an EventBridge event about a receipt, with the node's labels.
+/// Returns the `detail` of an EventBridge event that contains the receipt and the node's labels.
 pub(super) fn detail(publication: &Publication, now: Timestamp) -> String {
     let labels = Some(&publication.node_labels).filter(|labels| !labels.is_empty());
     Document::of(&publication.receipt, now, labels).json()

@@ -7,10 +7,12 @@ use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 
 use crate::receipt::{Ending, Fate, HookState, PodRecord, Publication, StepName};
 
-/// Metrics with the dimensions `Cluster`, `Notice` and `Ending`. CloudWatch charges for each combination, so these are few.
+/// Metrics with the dimensions `Cluster`, `Notice` and `Ending`. The list is short, because CloudWatch charges for each
+/// combination of values.
 const BY_CLUSTER: [&str; 3] = ["Notices", "PodsLost", "PodsForced"];
 
-/// Returns the log line with the metrics. Returns `None` for lookups, unhandled events and instances of other clusters.
+/// Returns the log line with the metrics. Returns `None` for successful maintenance lookups, unhandled events and instances of
+/// other clusters.
 pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> {
     let receipt = &publication.receipt;
     let ending = receipt.ending?;
@@ -66,7 +68,7 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
     ]
 }
 
-/// Returns `true` if this notice's drain made the pod leave. If it is unknown which drain did, the pod counts for the notice
+/// Returns `true` if this notice's drain made the pod leave. If the requester is unknown, returns `true` for the notice
 /// that holds the claim.
 fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
     match publication.left_by(pod) {

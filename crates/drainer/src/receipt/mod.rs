@@ -21,7 +21,7 @@ pub(crate) use spillway_receipt::{AfterDrain, Counts, Ending, Fate, HookState, P
 /// Version of the Lambda function.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// Receipt, with data that only its publication needs.
+/// Receipt and further data that is needed to publish the receipt.
 #[derive(Debug, Clone)]
 pub(crate) struct Publication {
     pub(crate) receipt: Receipt,

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::record::Record;
 
-/// Text that names the possible requesters if another client made a pod leave.
+/// Text for the unknown client that made a pod leave or shortened its grace period.
 const ANOTHER: &str = "another notice's drain or a person";
 
 impl Record {

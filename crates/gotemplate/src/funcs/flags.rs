@@ -33,7 +33,7 @@ impl Flags {
         self.width = usize::try_from(width.unsigned_abs()).ok();
     }
 
-    /// Adapts the flags to the verb `v`: removes `+`, and replaces `#` with `go_syntax`.
+    /// Adapts the flags to the verb. For `v`, removes `+` and replaces `#` with `go_syntax`.
     pub(super) fn for_verb(mut self, verb: char) -> Self {
         if verb == 'v' {
             self.go_syntax = std::mem::take(&mut self.sharp);

@@ -53,7 +53,7 @@ fn split_list(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(split(separator, text, 0)?.into_iter().map(Value::from).collect())
 }
 
-/// Splits a text. Fails if the size of the parts plus `extra` bytes for each part exceeds the maximum size of a value.
+/// Splits a text. Fails if the parts, with `extra` bytes for each part, exceed the maximum size of a value.
 pub(super) fn split<'a>(separator: &str, text: &'a str, extra: usize) -> Result<Vec<&'a str>, String> {
     let count = if separator.is_empty() { text.chars().count() } else { text.matches(separator).count() + 1 };
     bounds::check_size(count.saturating_mul(bounds::VALUE + extra).saturating_add(text.len()))?;
@@ -80,7 +80,7 @@ fn uniq(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(items.filter(|item| kept.insert(identity(item))).cloned().collect())
 }
 
-/// Returns the JSON of a value, to find equal values in a set.
+/// Returns the JSON of a value. Two values with the same JSON are equal.
 fn identity(value: &Value) -> String {
     value.to_string()
 }

@@ -38,7 +38,7 @@ fn whole(number: Option<i64>) -> Result<Value, String> {
     number.map(Value::from).ok_or_else(|| BEYOND.to_owned())
 }
 
-/// Rounds to a number of decimals. The optional third argument replaces 0.5 as the smallest fraction to round up.
+/// Rounds to a number of decimals. Rounds up if the fraction is at least 0.5, or at least the optional third argument.
 fn round(arguments: &Arguments<'_>) -> Result<Value, String> {
     let value = float(arguments.value(0));
     let places = i32::try_from(arguments.integer(1)?).unwrap_or(i32::MAX);

@@ -50,14 +50,14 @@ impl<'a> Search<'a> {
         Ok(Self { arguments, expression, size, text })
     }
 
-    /// Prepares a search, and subtracts from the budget the cost of finding the first match.
+    /// Prepares a search. Charges the cost of finding the first match to the budget of the rendering.
     fn first(arguments: &'a Arguments<'_>) -> Result<Self, String> {
         let search = Self::of(arguments)?;
         search.charge(0)?;
         Ok(search)
     }
 
-    /// Subtracts from the budget the cost of searching `text[start..]`.
+    /// Reduces the budget by the cost of searching `text[start..]`.
     fn charge(&self, start: usize) -> Result<(), String> {
         let steps = self.size.saturating_mul(self.text.len() - start + 1);
         self.arguments

@@ -21,7 +21,7 @@ pub(crate) enum Escape {
     Nothing,
 }
 
-/// Returns a value as JSON. Converts a string with a time in Go's print format to RFC 3339.
+/// Returns a value as JSON. A string that is a time in Go's print format becomes a time in RFC 3339.
 pub(crate) fn text(value: &Value, layout: Layout, escape: Escape) -> Result<String, String> {
     let mut writer = Writer { out: Output::default(), layout, escape };
     writer.write(value, 0)?;

@@ -46,7 +46,7 @@ const PARTS: [(&str, Part); 34] = [
 enum Part {
     /// Directive of `strftime` for the element, such as `%B` for `January`.
     With(&'static str),
-    /// Directive of `strftime` for an element that no lowercase letter may follow: `Janet` contains no month.
+    /// Directive of `strftime` for `Jan` or `Mon`. Before a lowercase letter, as in `Janet`, both are plain text.
     Short(&'static str),
     /// Short name of the time zone, such as `MST`.
     Zone,

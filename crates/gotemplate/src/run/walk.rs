@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
         self.budget.charge_value(value).map_err(Fault::at(at))
     }
 
-    /// Subtracts from the budget the cost of copying a value, which is 0 if the value is borrowed.
+    /// Reduces the budget by the cost of copying a value. A copy of a borrowed value costs nothing.
     pub(super) fn charge_copy(&self, value: &Held<'a>, at: usize) -> Result<(), Fault> {
         match value {
             Cow::Borrowed(_) => Ok(()),

@@ -69,7 +69,7 @@ pub(crate) struct Command {
     pub(crate) arguments: Vec<Operand>,
 }
 
-/// Value and its fields, such as `$x.Field`. In `.Field`, the base is `.`.
+/// Value and its fields, such as `$x.Field`. The base of `.Field` is `.`.
 #[derive(Debug)]
 pub(crate) struct Operand {
     pub(crate) at: usize,

@@ -16,7 +16,7 @@ const APART: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduledEvent {
-    /// Id in EC2, which differs from the id in AWS Health.
+    /// EC2's id of the scheduled event. AWS Health uses another id.
     pub id: String,
     pub instance: InstanceId,
     /// Kind of maintenance: `instance-reboot`, `system-reboot`, `system-maintenance`, `instance-retirement` or `instance-stop`.
@@ -61,7 +61,7 @@ impl Maintenance {
         self.id.starts_with(FOUND)
     }
 
-    /// Returns `true` if `id` is the id of this maintenance, or an id that a lookup may give to this maintenance.
+    /// Returns `true` if `id` equals `self.id`, or one of the ids that a lookup in EC2 may give to this maintenance.
     #[must_use]
     pub fn is(&self, id: &str) -> bool {
         self.id == id || self.found_ids().iter().any(|found| found == id)
@@ -77,7 +77,7 @@ impl Maintenance {
 
 const FOUND: &str = "found-";
 
-/// Returns an id for maintenance that a lookup found. The id contains the kind and the start hour of the maintenance.
+/// Returns an id for maintenance that a lookup in EC2 found. The id contains the kind and the start hour of the maintenance.
 fn found_id(reboots: bool, starts: Timestamp) -> String {
     let kind = if reboots { "reboot" } else { "stop" };
     format!("{FOUND}{kind}-{}", starts.strftime("%Y%m%dT%H"))

@@ -18,7 +18,7 @@ pub(super) const TOPIC_ARN: Setting = Setting {
     meaning: "where messages are published to",
 };
 
-/// ARN of the function's queue, set by the template.
+/// ARN of the function's queue. The CloudFormation template sets this ARN.
 pub(super) const QUEUE_ARN: Setting = Setting {
     name: "SPILLWAY_QUEUE_ARN",
     default: NONE,
@@ -26,7 +26,7 @@ pub(super) const QUEUE_ARN: Setting = Setting {
     meaning: "whose messages are accepted; the template sets it",
 };
 
-/// Log group of the drain function, set by the template.
+/// Log group of the drain function. The CloudFormation template sets this name.
 pub(super) const LOG_GROUP: Setting = Setting {
     name: "SPILLWAY_LOG_GROUP",
     default: NONE,

@@ -87,7 +87,7 @@ pub struct BudgetName {
 }
 
 impl BudgetName {
-    /// Returns advice to set `unhealthyPodEvictionPolicy: AlwaysAllow`, with the kubectl command.
+    /// Returns advice to set `unhealthyPodEvictionPolicy: AlwaysAllow`. The advice contains the kubectl command.
     pub fn unready_pods_advice(&self) -> String {
         let Self { namespace, name } = self;
         format!(

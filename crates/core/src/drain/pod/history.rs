@@ -18,7 +18,7 @@ pub struct PodHistory {
     requests: Option<RequestsMade>,
     /// The API server refused the last request.
     is_refused: bool,
-    /// Number of the API server's answers, by [`Answer::name`].
+    /// Number of the API server's answers with each [`Answer::name`].
     pub answers: BTreeMap<&'static str, u32>,
     /// Time at which the API server first accepted a request.
     pub accepted_at: Option<Instant>,
@@ -80,7 +80,7 @@ impl PodHistory {
         self.is_refused && self.is_forced()
     }
 
-    /// Returns `true` if the API server accepted a request, or may have accepted a request that has no answer.
+    /// Returns `false` if the API server answered all requests and accepted none. Returns `true` if no request was sent.
     pub fn may_be_accepted(&self) -> bool {
         self.accepted_at.is_some() || self.answers.is_empty() || self.answers.contains_key("no-answer")
     }
@@ -98,7 +98,7 @@ impl PodHistory {
         self.requests.map_or(0, |requests| requests.evictions)
     }
 
-    /// Counts the answer to the last request. Returns the number of answers with the same name.
+    /// Counts the answer to the last request. Returns the number of answers with the same [`Answer::name`].
     pub fn count(&mut self, answer: &Answer) -> u32 {
         self.is_refused = answer.is_refusal();
         let count = self.answers.entry(answer.name(self.last_method().unwrap_or(Method::Evict))).or_default();

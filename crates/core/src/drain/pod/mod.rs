@@ -161,18 +161,18 @@ impl Tracked {
         self.blocked.by().and_then(Blocker::budget)
     }
 
-    /// Returns the time and method of the next request, if nothing changes before:
-    /// * eviction: at `due` of [`PodState::Waits`], or when the do-not-disrupt annotation is no longer respected;
-    /// * deletion: from [`Window::forced_from`] on, if the pod is blocked, has a running container, and the drain waits for the
-    ///   pod;
-    /// * `None`: the pod waits for its blocker to go away, or needs no request.
+    /// Returns the time and method of the next request, if the pod's state does not change before:
+    /// * An eviction is sent at `due` of [`PodState::Waits`], or when the do-not-disrupt annotation is no longer respected.
+    /// * A deletion is sent from [`Window::forced_from`] on, if the pod is blocked, has a running container, and the drain waits
+    ///   for the pod.
+    /// * The result is `None` if the pod waits for its blocker to go away, or needs no request.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
         if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
             // A pod whose annotation has ended is evicted, not deleted. If a PDB then blocks the pod, the pod may be deleted.
             return self.annotation_ends(due, window).map(|at| (at, Method::Evict));
         }
-        // After a refused deletion the pod is evicted. A deletion without an answer is repeated.
+        // If the API server refuses the deletion, the next request is an eviction. A deletion without an answer is repeated.
         let is_forced = self.blocked.by().is_some() && !self.has_finished && !self.is_returned;
         let forced =
             window.forced_from(self.needs(window)).filter(|_| is_forced && !self.history.is_deletion_refused());
@@ -201,8 +201,8 @@ impl Tracked {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// Returns the earliest time of the next deletion. If the last request was a deletion: the later of `due` and the time
-    /// `RETRY` after that request. Otherwise: the time of the last request.
+    /// Returns the earliest time of the next deletion. If the last request was a deletion, this is the later of `due` and the
+    /// time `RETRY` after that request. Otherwise, a deletion may be sent at once, and the result is a past time.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }

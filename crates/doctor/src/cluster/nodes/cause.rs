@@ -8,12 +8,12 @@ use spillway_core::drain::pod::blocker::BudgetName;
 pub(super) enum Cause {
     NeverAllows(BudgetName),
     AllowsNoneNow(BudgetName),
-    /// Budget with more pods on one node than can be evicted during a spot notice.
+    /// Budget with more pods on one node than can be evicted after a spot notice.
     AllowsFew(BudgetName, TooMany),
     SeveralBudgets(BTreeSet<BudgetName>),
     /// Budget, and the reason why the API server refuses to evict one of the budget's pods.
     Refused(BudgetName, String),
-    /// Grace period longer than a spot notice. The text names the pod's controller or, without a controller, the pod.
+    /// Grace period too long for a spot notice. The text names the pod's controller or, without a controller, the pod.
     Grace(String),
     /// Do-not-disrupt annotation. The text names the pod's controller or, without a controller, the pod.
     DoNotDisrupt(String),

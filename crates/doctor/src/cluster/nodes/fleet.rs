@@ -64,7 +64,7 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// Creates an empty fleet. Nodes are selected as for a spot notice, even if `DrainOn` lacks `spot`.
+    /// Creates an empty fleet. The fleet selects the nodes that Spillway would drain with `DrainOn=spot`.
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         let (ours, unowned) = (BTreeSet::new(), BTreeSet::new());

@@ -118,7 +118,7 @@ impl<'a> Survey<'a> {
         held_up
     }
 
-    /// Records budgets with more pods on a node than can be evicted during a spot notice. Call this after all pods are added.
+    /// Records budgets with more pods on a node than can be evicted after a spot notice. Call this after all pods are added.
     pub(super) fn record_slow_budgets(&mut self) {
         let rounds = usize::try_from(self.window.as_secs() / REPLACED_WITHIN.as_secs()).unwrap_or(usize::MAX);
         for (budget, Covered { allowed, mut on_nodes, .. }) in std::mem::take(&mut self.covered) {

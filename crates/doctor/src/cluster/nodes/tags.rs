@@ -31,7 +31,7 @@ pub(super) async fn run_check(
     }
 }
 
-/// Returns one finding for instances whose notices are ignored, and one for instances whose wrong tag has no effect.
+/// Returns one finding for tags that make Spillway ignore notices, and one finding for wrong tags without effect.
 fn findings(instances: &[Instance], cluster: &ClusterName, unowned: &BTreeSet<NodeName>, region: &str) -> Vec<Finding> {
     let mut tagged = BTreeMap::<bool, Tagged<'_>>::new();
     // Instances of another VPC may have the same DNS names.

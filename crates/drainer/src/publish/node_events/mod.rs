@@ -95,7 +95,7 @@ pub(super) async fn publish_begin(
     }
 }
 
-/// Publishes that pods are blocked, or no longer blocked, as events on the node and on these pods.
+/// Publishes Kubernetes events on the node and on its blocked or unblocked pods.
 pub(super) async fn publish_blockage(
     blockage: &BlockedPods,
     settings: &Settings,

@@ -53,7 +53,7 @@ impl EventSeverity {
     }
 }
 
-/// Returns the reference to a node, with the node's name as the UID, as in the kubelet's events.
+/// Returns the reference to a node. The UID is the node's name, as in the kubelet's events.
 fn node(name: &str) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
