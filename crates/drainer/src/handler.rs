@@ -158,7 +158,7 @@ async fn act(
         // fails.
         Err(failure) => {
             let check = UndoCheck::first(&history.notice, notice);
-            let scheduled = undo_check::describe_later(context, notice, &check, failure, invocation, record).await;
+            let scheduled = undo_check::check_later_or_fail(context, notice, &check, failure, invocation, record).await;
             return scheduled.map(Outcome::Uncordon).map_err(undecided);
         }
     };
@@ -310,7 +310,7 @@ async fn run_undo_check(
             undo_check::check(context, due, invocation, record).await
         }
         Ok(Ownership::NotOurs(reason)) => return Ok(Outcome::Ignored(reason)),
-        Err(failure) => undo_check::describe_later(context, notice, check, failure, invocation, record).await,
+        Err(failure) => undo_check::check_later_or_fail(context, notice, check, failure, invocation, record).await,
     };
     ended.map(Outcome::Uncordon)
 }

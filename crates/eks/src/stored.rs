@@ -2,7 +2,7 @@
 //!
 //! EKS accepts about ten calls a second, but many simultaneous notices start hundreds of processes that call EKS.
 //!
-//! A further parameter lists the names of all clusters.
+//! One more parameter in Parameter Store lists the names of all clusters.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -9,7 +9,8 @@ use spillway_settings::Settings;
 
 /// Maximum duration of a drain for a rebalance recommendation.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
-/// Time from the end of `REBALANCE_WINDOW` to the undo check. The drain for a late notice may last until 10 s after the window.
+/// Time from the end of `REBALANCE_WINDOW` to the undo check. If the notice arrives late, the drain may last until 10 s after
+/// this end.
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
 /// Time that a drain for maintenance has for blocked pods and for detaching volumes, in addition to the grace periods.
 const RESERVE: SignedDuration = SignedDuration::from_mins(10);

@@ -1,8 +1,8 @@
 //! Tracks PodDisruptionBudgets (PDBs) that block pods, and decides which of these pods to evict next. Pure.
 //!
-//! A budget allows a number of disruptions. Spillway requests as many evictions, first for the pods that have waited longest.
-//! Every few seconds one more request is sent as a probe, in case the watch has missed a change of the budget. After an edit of
-//! the budget, one request is sent for each of its pods, because an edit may release pods without a change of
+//! A budget allows a number of disruptions. Spillway requests that number of evictions, beginning with the pods that have
+//! waited longest. Every few seconds one more request is sent as a probe, in case the watch has missed a change of the budget.
+//! After an edit of the budget, one request is sent for each of its pods, because an edit may release pods without a change of
 //! `disruptionsAllowed`.
 //!
 //! All allowed evictions are sent concurrently: fifty pods took 4.4 s, instead of 7.9 s in sequence.

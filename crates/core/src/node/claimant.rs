@@ -18,7 +18,7 @@ pub struct Claimant<'a> {
     pub earlier: &'a [Earlier],
     /// The node will reboot, so the claim records the node's boot id.
     pub reboots: bool,
-    /// If `true`, a node without a claim is refused, because the node may already have rebooted for the maintenance.
+    /// If `true`, a node without a claim is not claimed: the maintenance has begun, and the node may already have rebooted.
     pub requires_existing_claim: bool,
     pub taint: Option<Taint>,
     /// The claim also excludes the node from load balancers.

@@ -109,9 +109,9 @@ pub struct Free {
 
 /// Decides whether `claimant` can claim the node. If the node is not cordoned, its claim annotation does not count. Rules:
 ///
-/// * If the node has no claim, `claimant` gets the node. A `claimant` with `requires_existing_claim` is refused.
-/// * The claim of an earlier invocation of the notice passes to this invocation.
-/// * The claim of any other invocation for the same event stays.
+/// * If the node has no claim, `claimant` gets the node. With `requires_existing_claim`, `claimant` is refused instead.
+/// * A claim for the same event passes to this invocation if an invocation in `claimant.earlier` holds the claim.
+/// * Any other claim for the same event stays.
 /// * The claim of a less severe notice is replaced, because the undo check of that notice would uncordon the node.
 /// * Any other claim stays.
 pub fn claim_state(observed: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {

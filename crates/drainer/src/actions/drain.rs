@@ -40,8 +40,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         return Ok(Next::Done(postponed));
     }
     let claim_began = Instant::now();
-    // Boxed: in a debug build the future is too large for a thread's stack. Reads the hook's timeouts during the claim, because the
-    // claim must not wait for Auto Scaling.
+    // This future reads the hook's timeouts during the claim, because the claim must not wait for Auto Scaling.
+    // Boxed: in a debug build the future is too large for a thread's stack.
     let window_by_hook = attempt.window_of_hook().boxed_local().shared();
     let node = match beside(claim(context, target, Purpose::Drain, record), window_by_hook.clone()).await? {
         Claiming::Claimed(node) => node,

@@ -20,14 +20,19 @@ const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
 /// Minimum pause between two calls that ask EC2 to confirm the notice.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Requests a replacement if the notice has the kind `at`. Returns `None` if the kind differs or replacements are disabled.
-pub(super) async fn replace(context: &Context, target: &Target<'_>, claim: &Claim, at: Kind) -> Option<Replacement> {
+/// Requests a replacement if the notice's kind is `wanted`. Returns `None` if the kind differs or replacements are disabled.
+pub(super) async fn replace(
+    context: &Context,
+    target: &Target<'_>,
+    claim: &Claim,
+    wanted: Kind,
+) -> Option<Replacement> {
     let Target { attempt, instance, managed_by, .. } = target;
     let Attempt { notice, invocation, settings, .. } = attempt;
-    if notice.kind != at || !takes_part(notice, instance, settings) {
+    if notice.kind != wanted || !takes_part(notice, instance, settings) {
         return None;
     }
-    let end = if at == Kind::Spot { attempt.window.end } else { invocation.completes_until() };
+    let end = if wanted == Kind::Spot { attempt.window.end } else { invocation.completes_until() };
     let end = end.min(Instant::now() + WITHIN);
     let requested = match before_calls(notice, instance, *managed_by, claim, settings) {
         Ok(()) => until_requested(context, target, end).await,
@@ -39,7 +44,7 @@ pub(super) async fn replace(context: &Context, target: &Target<'_>, claim: &Clai
             Replacement::Requested(invocation.clock.now())
         }
         Err(reason) => {
-            tracing::warn!("cannot replace instance {} at the notice: {reason}", instance.id);
+            tracing::warn!("cannot replace instance {} wanted the notice: {reason}", instance.id);
             Replacement::NotRequested(reason)
         }
     })

@@ -138,7 +138,7 @@ pub(super) async fn check_once_more(
 }
 
 /// Schedules an undo check if the notice has [`Kind::Running`] and a call to AWS failed. Otherwise returns `failure`.
-pub(crate) async fn describe_later(
+pub(crate) async fn check_later_or_fail(
     context: &Context,
     notice: &Notice,
     check: &UndoCheck,

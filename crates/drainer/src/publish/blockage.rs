@@ -11,7 +11,7 @@ use crate::receipt::Publication;
 
 pub(super) struct BlockedPods {
     pub(super) turn: PublishedBlockage,
-    /// Receipt of the drain in progress. Contains a text about the blockage, and only the affected pods.
+    /// Receipt of the drain in progress. The reason describes the blockage, and the list of pods has only the affected pods.
     pub(super) publication: Publication,
     pub(super) pods: Vec<PodRecord>,
 }

@@ -38,7 +38,7 @@ fn whole(number: Option<i64>) -> Result<Value, String> {
     number.map(Value::from).ok_or_else(|| BEYOND.to_owned())
 }
 
-/// Rounds to a number of decimals. Rounds up if the fraction is at least 0.5, or at least the optional third argument.
+/// Rounds to a number of decimals. Rounds up if the remaining fraction is at least the third argument, which is 0.5 by default.
 fn round(arguments: &Arguments<'_>) -> Result<Value, String> {
     let value = float(arguments.value(0));
     let places = i32::try_from(arguments.integer(1)?).unwrap_or(i32::MAX);

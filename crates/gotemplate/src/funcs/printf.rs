@@ -10,7 +10,7 @@ use crate::output::Output;
 
 /// Maximum width or precision of a directive, as in Go.
 const LARGEST: u64 = 1_000_000;
-/// Cost of formatting one directive such as `%d`, in bytes of the budget.
+/// Cost of formatting one directive such as `%d`, in bytes of [`bounds::WORK`].
 const DIRECTIVE: usize = 8 * bounds::STEP;
 
 /// Formats the arguments. As in Go, a wrong argument becomes text such as `%!d(string=web-0)`.

@@ -50,7 +50,7 @@ enum Part {
     Short(&'static str),
     /// Short name of the time zone, such as `MST`.
     Zone,
-    /// Offset from UTC, such as `-07:00` for the separator `:` and two fields.
+    /// Offset from UTC. With the separator `:` and two fields (hours and minutes), the element is `-07:00`.
     Offset { separator: &'static str, fields: usize },
     /// `Z` if the offset from UTC is 0, and otherwise the same as `Offset`.
     Zulu { separator: &'static str, fields: usize },

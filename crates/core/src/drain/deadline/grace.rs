@@ -9,8 +9,8 @@ use super::Window;
 /// Minimum grace period. At zero, the API server would remove the pod's object while the pod's containers still run.
 pub(super) const LEAST_GRACE: Duration = Duration::from_secs(1);
 
-/// Minimum time from now to the end of a shortened grace period. The period starts with the first deletion. If the
-/// period is over when the request arrives, the pod is killed within a second.
+/// Minimum time from now to the end of a shortened grace period. The API server counts the period from the pod's first
+/// deletion. If the period is over when the request to shorten arrives, the pod is killed within a second.
 const AHEAD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

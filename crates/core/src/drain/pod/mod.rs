@@ -181,7 +181,7 @@ impl Tracked {
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
             // The pod is deleted, after a pause if the last deletion failed.
             (Some(forced), due) => Some((forced.max(self.not_deleted_before(due)), Method::Delete)),
-            // The pod must not be deleted. If `due` is `None`, the pod waits for its blocker to go away.
+            // No deletion is next. If `due` is `None`, the pod waits for its blocker to go away.
             (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
@@ -322,7 +322,7 @@ impl Tracked {
             return;
         }
         match self.grace_now(window, now) {
-            // Another drain or a person gave the pod more time than the instance has.
+            // The grace period outlasts the instance, so a request with a shorter one is due now.
             Some(_) => {
                 if self.failures.is_none() {
                     self.blocked.end();

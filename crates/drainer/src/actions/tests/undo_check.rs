@@ -4,7 +4,7 @@ use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::UndoCheck;
 
 use super::*;
-use crate::actions::undo_check::{DueCheck, check, describe_later, schedule_first_check};
+use crate::actions::undo_check::{DueCheck, check, check_later_or_fail, schedule_first_check};
 use crate::test_support::context::claim;
 
 /// Runs the check of that number.
@@ -85,7 +85,8 @@ async fn later_descriptions_are_spread_over_ten_minutes() {
     let (case, check, mut latest) = (running(), undo_check(0), Timestamp::UNIX_EPOCH);
     for _ in 0..50 {
         let (notice, invocation, mut record) = (&case.notice, &case.invocation, Record::default());
-        let outcome = describe_later(&context, notice, &check, unanswered(), invocation, &mut record).await.unwrap();
+        let outcome =
+            check_later_or_fail(&context, notice, &check, unanswered(), invocation, &mut record).await.unwrap();
         let UncordonOutcome::NotDescribed { at, .. } = outcome else { panic!("{outcome:?}") };
         latest = latest.max(at);
     }
@@ -97,7 +98,7 @@ async fn only_an_unanswered_running_instance_is_described_later() {
     let denied = CallError::answered("ec2:DescribeInstances", "AccessDenied", "why", None).into();
     for (case, failure) in [(rebalance(), unanswered()), (running(), denied)] {
         let (context, check, mut record) = (TestContext::new(&[], [], []), undo_check(0), Record::default());
-        let outcome = describe_later(&context, &case.notice, &check, failure, &case.invocation, &mut record).await;
+        let outcome = check_later_or_fail(&context, &case.notice, &check, failure, &case.invocation, &mut record).await;
         assert!(matches!(outcome, Err(Failure::Aws(_))), "{outcome:?}");
     }
 }
