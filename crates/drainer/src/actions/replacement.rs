@@ -44,7 +44,7 @@ pub(super) async fn replace(
             Replacement::Requested(invocation.clock.now())
         }
         Err(reason) => {
-            tracing::warn!("cannot replace instance {} wanted the notice: {reason}", instance.id);
+            tracing::warn!("cannot replace instance {} at the notice: {reason}", instance.id);
             Replacement::NotRequested(reason)
         }
     })
