@@ -179,7 +179,7 @@ impl<'a> Attempt<'a> {
 
     /// Returns `true` if the Auto Scaling group is known to keep the instance when the lifecycle action is abandoned.
     pub(crate) fn keeps_instance(&self) -> bool {
-        self.action.as_ref().is_some_and(LifecycleAction::is_kept)
+        self.action.as_ref().is_some_and(LifecycleAction::keeps_instance)
     }
 
     /// Sends heartbeats for the lifecycle action while `doing` runs.
