@@ -44,8 +44,7 @@ pub struct SelfTestReport {
     pub(super) status: CheckStatus,
     /// Result of all checks in one sentence.
     pub(super) summary: String,
-    /// List of checks, each with its findings. The last field, because CloudWatch Logs Insights reads only the first 200 fields
-    /// of a line.
+    /// List of checks with their findings. Last, because CloudWatch Logs Insights reads only the first 200 fields of a line.
     pub(super) checks: Vec<Check>,
 }
 
