@@ -114,7 +114,7 @@ clean: ## takes away all that was built, the cache folder too
 help:
 	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 	@echo
-	@echo "The first build takes 10 to 15 minutes on 2 cores and 6 GiB of memory (test: 40, and 9 GiB); kept in $(CACHE)"
+	@echo "The first build takes 10 to 15 minutes on 2 cores and 6 GiB of memory (test: 25, and 9 GiB); kept in $(CACHE)"
 
 # What the demo and the measurements need, made side by side: Python, Go and Rust each have a long single-threaded stretch.
 ready: need
