@@ -52,6 +52,7 @@ class Announcing:
             "queue": queue.name,
             "undelivered": undelivered.name,
             "batch_size": self._polled["BatchSize"],
+            "window_s": self._polled["MaximumBatchingWindowInSeconds"],
             "timeout_s": self._function["Timeout"],
             "variables": {name: str(settings.value(one)) for name, one in variables if name.startswith("SPILLWAY_")},
         }

@@ -24,6 +24,7 @@ from bed_aws.replacing import Replacing
 # Auto Scaling's own, when the caller asks for no number.
 ON_A_PAGE = 50
 ACTIVITIES_ON_A_PAGE = 100
+TAG_FILTERS = ("auto-scaling-group", "key", "value")
 LEAVING = {
     "terminate": hooks.TERMINATION,
     "return to warm pool": hooks.RETURN_TO_WARM_POOL,
@@ -180,6 +181,9 @@ class AutoScaling:
     def _describe_tags(self, asked: Json) -> Json:
         tags = [tag for group in self._groups.values() for tag in _tags(group, False)]
         for one in asked.get("Filters", []):
+            if one["Name"] not in TAG_FILTERS:
+                allowed = ", ".join(TAG_FILTERS)
+                raise _invalid(f"Filter type {one['Name']} is not correct. Allowed Filter types are: {allowed}")
             member = {"auto-scaling-group": "ResourceId", "key": "Key", "value": "Value"}[one["Name"]]
             tags = [tag for tag in tags if tag[member] in one.get("Values", [])]
         return _page(asked, "Tags", tags)
@@ -256,6 +260,7 @@ class AutoScaling:
             self._notices.keep(instance_id, self._instances.go_through(instance_id, "stopping", "stopped"))
         elif move is hooks.ROOT_VOLUME_REPLACEMENT:
             self._instances.reboot(instance_id)
+            self._notices.keep(instance_id, self._begin(instance_id, hooks.ROOT_VOLUME_REPLACED))
 
     def _known_group(self, asked: Json, member: str = "AutoScalingGroupName") -> Group:
         name = asked[member]

@@ -37,6 +37,7 @@ class BedApi:
             "override_endpoint": state.eks.override,
             "access_entries": state.eks.entries,
             "put_group": state.autoscaling.put_group,
+            "put_group_with_tags": state.autoscaling.put_group,
             "group": state.autoscaling.described_group,
             "put_group_state": state.autoscaling.replacing.put,
             "mark_spot_request": state.autoscaling.replacing.mark,
@@ -52,6 +53,7 @@ class BedApi:
             "move_past_hooks": state.autoscaling.leave,
             "send_notice": state.notices.put,
             "take_deliveries": state.notices.take,
+            "await_deliveries": state.notices.take,
             "events": state.notices.events,
             "schedules": state.scheduler.schedules,
             "put_rule": state.bus.put_rule,
@@ -96,7 +98,7 @@ class BedApi:
     def credentials_of_function(self, role: str, session: str, variables: dict[str, str]) -> Json:
         given = self._state.credentials.assume(role, session)
         self._state.iam.deploy(given.access_key_id, role, session, variables)
-        return {key: getattr(given, key) for key in ("access_key_id", "secret_access_key", "session_token")}
+        return {key: getattr(given, key) for key in ("access_key_id", "secret_access_key", "session_token", "role_arn")}
 
     def launch(
         self,

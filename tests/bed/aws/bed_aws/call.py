@@ -13,6 +13,8 @@ from moto.core.routing import get_service_router
 from werkzeug.exceptions import NotFound
 
 _CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/\d{8}/([^/]+)/([^/]+)/aws4_request")
+# The model's name of a service, where its requests are signed by another.
+MODELS = {"elasticloadbalancing": "elbv2"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Call:
     @cached_property
     def _matched(self) -> tuple[OperationModel, dict[str, Any]]:
         """The operation, and the parameters in the path."""
-        return get_service_router(self.service).match(self.request)
+        return get_service_router(MODELS.get(self.service, self.service)).match(self.request)
 
     @property
     def operation(self) -> OperationModel:

@@ -69,7 +69,7 @@ class Eks:
                 return {"accessEntry": self._entry(asked)}
             case "UpdateAccessEntry":
                 entry = self._entry(asked)
-                entry["kubernetesGroups"] = asked.get("kubernetesGroups", [])
+                entry["kubernetesGroups"] = _groups(asked)
                 self._write(asked["clusterName"])
                 return {"accessEntry": entry}
             case "DeleteAccessEntry":
@@ -100,13 +100,18 @@ class Eks:
         return described
 
     def _create(self, asked: Json) -> Json:
-        cluster, principal = self._with_entries(asked), asked["principalArn"]
-        role, now = _ROLE.fullmatch(principal), time.time()
+        cluster, principal, groups = self._with_entries(asked), asked["principalArn"], _groups(asked)
+        if not (role := _ROLE.fullmatch(principal)):
+            raise _invalid(f"The specified principalArn is invalid: {principal}")
+        if principal in self._entries[cluster]:
+            in_use = "The specified access entry resource is already in use on this cluster."
+            raise AwsError(409, "ResourceInUseException", in_use)
+        now = time.time()
         entry = self._entries[cluster][principal] = {
             "clusterName": cluster,
             "principalArn": principal,
             "accessEntryArn": self._moto.arn("eks", f"access-entry/{cluster}/role/{role[1]}/{role[2]}/{uuid.uuid4()}"),
-            "kubernetesGroups": asked.get("kubernetesGroups", []),
+            "kubernetesGroups": groups,
             "createdAt": now,
             "modifiedAt": now,
             "tags": asked.get("tags", {}),
@@ -153,3 +158,15 @@ def _mapping(entry: Json) -> Json:
     # The path of a role is no part of its name here.
     role = _ROLE.sub(r"arn:aws:iam::\1:role/\2", entry["principalArn"])
     return {"rolearn": role, "username": entry["username"], "groups": entry["kubernetesGroups"]}
+
+
+def _groups(asked: Json) -> list[str]:
+    groups: list[str] = asked.get("kubernetesGroups", [])
+    for group in groups:
+        if group.startswith("system:"):
+            raise _invalid(f"The kubernetes group name {group} is invalid, it cannot start with system:")
+    return groups
+
+
+def _invalid(message: str) -> AwsError:
+    return AwsError(400, "InvalidParameterException", message)

@@ -31,7 +31,10 @@ class Move:
 LAUNCH = Move(LAUNCHING, EC2, GROUP, "Pending:Wait", "InService")
 TERMINATION = Move(TERMINATING, GROUP, EC2, "Terminating:Wait", "Terminated")
 RETURN_TO_WARM_POOL = Move(TERMINATING, GROUP, WARM_POOL, "Terminating:Wait", "Warmed:Stopped")
-ROOT_VOLUME_REPLACEMENT = Move(TERMINATING, GROUP, GROUP, "ReplacingRootVolume:Wait", "InService", "ReplaceRootVolume")
+ROOT_VOLUME_REPLACEMENT = Move(
+    TERMINATING, GROUP, GROUP, "ReplacingRootVolume:Wait", "RootVolumeReplaced", "ReplaceRootVolume"
+)
+ROOT_VOLUME_REPLACED = Move(LAUNCHING, GROUP, GROUP, "Pending:Wait", "InService", "ReplaceRootVolume")
 
 
 @dataclass(frozen=True)

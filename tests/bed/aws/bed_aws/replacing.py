@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # The causes as the Auto Scaling user guide shows them.
 BY_REQUEST = "instance {instance} was taken out of service in response to a user request"
+DECREMENTED = ", shrinking the capacity from {before} to {after}"
 TO_LAUNCH = "an instance was started in response to a difference between desired and actual capacity"
 Json = dict[str, Any]
 
@@ -32,6 +33,8 @@ class GroupState:
     warm_pool: bool = False
     rebalances: bool = False
     desired: int = 3
+    contended: int = 0
+    """Number of requests that get ResourceContention."""
 
 
 class Replacing:
@@ -84,9 +87,14 @@ class Replacing:
         if life.state.startswith("Warmed:"):
             message = f"The instance {instance_id} is in a warm pool and cannot be terminated by this call."
             raise AwsError(400, "ValidationError", message)
-        state = self._states[life.group.name]
-        state.desired -= decrement
-        activity = self._note(life.group.name, BY_REQUEST.format(instance=instance_id))
+        state, cause = self._states[life.group.name], BY_REQUEST.format(instance=instance_id)
+        if state.contended:
+            state.contended -= 1
+            raise AwsError(500, "ResourceContention", "You already have a pending update to an Amazon EC2 Auto Scaling resource.")
+        if decrement:
+            cause += DECREMENTED.format(before=state.desired, after=state.desired - 1)
+            state.desired -= 1
+        activity = self._note(life.group.name, cause)
         if life.state == "InService":
             self._notices.keep(instance_id, self._autoscaling.leave(instance_id, "terminate"))
             if not decrement and "Launch" not in state.suspended:

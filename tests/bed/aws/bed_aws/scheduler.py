@@ -122,6 +122,7 @@ def described(schedule: Schedule) -> dict[str, Any]:
         "name": schedule.name,
         "at": due(schedule).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "input": json.loads(schedule.target["Input"]),
+        "dead_letters": schedule.target.get("DeadLetterConfig", {}).get("Arn"),
     }
 
 

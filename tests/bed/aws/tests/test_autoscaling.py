@@ -38,9 +38,9 @@ class Lifecycle(OnTheSide):
             after = bed("instance", instance_id=instance)
             self.assertEqual((after["state"], [one["result"] for one in after["actions"]]), (state, [None, result]))
 
-    def terminate(self, instance: str, decrement: bool = False) -> None:
+    def terminate(self, instance: str, decrement: bool = False) -> str:
         call = self.autoscaling.terminate_instance_in_auto_scaling_group
-        call(InstanceId=instance, ShouldDecrementDesiredCapacity=decrement)
+        return call(InstanceId=instance, ShouldDecrementDesiredCapacity=decrement)["Activity"]["Cause"]
 
     def test_replacement_is_of_the_same_kind_and_passes_the_hook(self) -> None:
         instance = self.instance("drain", spot=True, tags={"team": "shop"})
@@ -57,9 +57,12 @@ class Lifecycle(OnTheSide):
         bed("put_group_state", name=self.group, suspended=["Launch"])
         self.terminate(instance)
         self.terminate(instance)
-        self.terminate(bed("launch", group=self.group)["instance_id"], decrement=True)
+        other = bed("launch", group=self.group)["instance_id"]
+        self.assertIn("shrinking the capacity from 3 to 2", self.terminate(other, decrement=True))
         self.assertEqual(bed("launched", name=self.group), {"desired": 2, "launched": []})
         self.assert_refused("ValidationError", "No managed instance found", self.terminate, "i-0123456789abcdef0")
+        bed("put_group_state", name=self.group, contended=1)
+        self.assert_refused("ResourceContention", "a pending update", self.terminate, bed("launch", group=self.group)["instance_id"])
 
     def test_spot_request_has_the_status_of_its_interruption(self) -> None:
         instance, status = self.instance(spot=True), []

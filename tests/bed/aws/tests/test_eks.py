@@ -12,7 +12,10 @@ class AccessEntries(OnTheSide):
         eks, of_role = self.client("eks"), {"clusterName": self.session, "principalArn": ROLE}
         create = eks.create_access_entry
         self.assert_refused("ResourceNotFoundException", "could not be found", eks.describe_access_entry, **of_role)
+        own = {**of_role, "kubernetesGroups": ["system:masters"]}
+        self.assert_refused("InvalidParameterException", "cannot start with system:", create, **own)
         made = create(**of_role, kubernetesGroups=["spillway"], tags={"a": "b"})["accessEntry"]
+        self.assert_refused("ResourceInUseException", "already in use", create, **of_role)
         eks.update_access_entry(**of_role, kubernetesGroups=["other"])
         eks.tag_resource(resourceArn=made["accessEntryArn"], tags={"c": "d"})
         changed = {**made, "kubernetesGroups": ["other"], "tags": {"a": "b", "c": "d"}}

@@ -64,8 +64,8 @@ class TheRoles(OnTheSide):
         self.assertEqual(codes, ["ResourceNotFoundException"] * 3 + ["AccessDeniedException"] * 3)
 
     def test_hooks_of_tagged_groups_alone_are_completed(self) -> None:
-        bed("put_group", name="tagged", hooks=[], tags={"team": "shop", "env": "prod"})
-        bed("put_group", name="other", hooks=[], tags={"team": "kitchen"})
+        bed("put_group_with_tags", name="tagged", hooks=[], tags={"team": "shop", "env": "prod"})
+        bed("put_group_with_tags", name="other", hooks=[], tags={"team": "kitchen"})
         groups = ("tagged", "other", "unknown")
         for tag, denied in (("", [False] * 3), ("team=shop", [False, True, True])):
             self.deploy(SPILLWAY_HOOK_GROUP_TAG=tag)
@@ -75,7 +75,7 @@ class TheRoles(OnTheSide):
     def test_instances_are_replaced_in_tagged_groups_alone(self) -> None:
         instances = []
         for value in ("true", "false"):
-            bed("put_group", name=value, hooks=[], tags={"spillway:replace": value})
+            bed("put_group_with_tags", name=value, hooks=[], tags={"spillway:replace": value})
             instances.append(bed("launch", group=value)["instance_id"])
         for replace, denied in (("off", [True, True, True]), ("spot", [False, True, False])):
             self.deploy(SPILLWAY_REPLACE=replace)

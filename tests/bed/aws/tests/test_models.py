@@ -32,6 +32,7 @@ class Requests(unittest.TestCase):
         for sound in (
             query("ec2", "DescribeInstances", **{"InstanceId.1": "i-1", "DryRun": "true", "Filter.1.Name": "n"}),
             query("autoscaling", "RecordLifecycleActionHeartbeat", **group),
+            query("elasticloadbalancing", "DescribeTags", **{"ResourceArns.member.1": "arn"}),
             call("eks", "DescribeCluster", path="/clusters/prod", method="GET"),
             call("events", "PutEvents", Entries=[{"Source": "s", "DetailType": "d", "Detail": "{}"}]),
             call("sqs", "ReceiveMessage", QueueUrl="q", AttributeNames=["SentTimestamp"]),

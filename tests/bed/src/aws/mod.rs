@@ -59,6 +59,8 @@ calls! {
     pub fn override_endpoint(access_key_id: &str, cluster: &str, endpoint: Option<&str>, ca: Option<&str>) -> ();
     pub fn access_entries(cluster: &str) -> Vec<Value>;
 
+    pub fn put_group(name: &str, hooks: &[Hook]) -> ();
+    fn put_group_with_tags(name: &str, hooks: &[Hook], tags: &BTreeMap<&str, &str>) -> ();
     /// Hooks and tags of a group.
     pub fn group(name: &str) -> Value;
     /// Sets the state of a group that decides on a replacement, beside hooks and tags, and its replacements a minute ago.
@@ -88,6 +90,7 @@ calls! {
     /// Deliveries to the function since the last call. A sender is an access key id (its events and invocations) or an
     /// instance id (AWS' events of the instance).
     pub fn take_deliveries(sender: &str) -> Vec<Delivered>;
+    fn await_deliveries(sender: &str, most: usize, wait_s: u64) -> Vec<Delivered>;
     /// Events of a caller on the bus, matched by a rule or not.
     pub fn events(access_key_id: &str) -> Vec<Value>;
     /// Schedules of a caller that Scheduler still keeps, the earliest first.
@@ -146,12 +149,7 @@ impl Aws {
 
     /// Puts a group with tags, which its instances do not get.
     pub async fn put_tagged_group(&self, name: &str, hooks: &[Hook], tags: &[(&str, &str)]) -> Result<(), BedError> {
-        let tags: BTreeMap<&str, &str> = tags.iter().copied().collect();
-        self.call("put_group", &json!({"name": name, "hooks": hooks, "tags": tags})).await
-    }
-
-    pub async fn put_group(&self, name: &str, hooks: &[Hook]) -> Result<(), BedError> {
-        self.put_tagged_group(name, hooks, &[]).await
+        self.put_group_with_tags(name, hooks, &tags.iter().copied().collect()).await
     }
 
     /// Runs an instance. In a group with a launch hook, the instance waits for the hook.
@@ -178,7 +176,8 @@ impl Aws {
         self.move_past_hooks(instance_id, "return to warm pool").await
     }
 
-    /// An instance refresh replaces the root volume: past the terminate hooks the instance boots again.
+    /// An instance refresh replaces the root volume: past the terminate hooks the instance boots again, and then the launch
+    /// hooks give notice.
     pub async fn replace_root_volume(&self, instance_id: &str) -> Result<Vec<Delivered>, BedError> {
         self.move_past_hooks(instance_id, "replace root volume").await
     }
@@ -198,8 +197,7 @@ impl Aws {
 
     /// Waits for the next delivery ([`Aws::take_deliveries`]).
     pub async fn wait_for_delivery(&self, sender: &str) -> Result<Delivered, BedError> {
-        let next = json!({"sender": sender, "most": 1, "wait_s": WAIT_S});
-        let delivered: Option<Delivered> = self.call::<Vec<_>>("take_deliveries", &next).await?.pop();
+        let delivered = self.await_deliveries(sender, 1, WAIT_S).await?.pop();
         let what = format!("an invocation of {sender}");
         delivered.ok_or_else(|| BedError::Waited { what, waited_s: WAIT_S, last: "none".to_owned() })
     }
