@@ -2,7 +2,7 @@
 //!
 //! EKS accepts about ten calls a second, but many simultaneous notices start hundreds of processes that call EKS.
 //!
-//! One more parameter in Parameter Store lists the names of all clusters.
+//! A further parameter lists the names of all clusters.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,8 +13,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use spillway_aws_call::{Call, CallError, Caller, Service, dns_suffix};
 use spillway_core::cluster::ClusterName;
+use spillway_retry::until;
 use tokio::sync::Mutex;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::clusters::Cluster;
 
@@ -27,6 +28,10 @@ const NAMES_AT_ONCE: usize = 10;
 const NAMES: &str = "_names";
 /// Maximum length of the value of a standard-tier parameter.
 const LONGEST_VALUE: usize = 4096;
+/// Maximum time to read the description of one cluster, with retries.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+/// Maximum time to read the descriptions of all clusters, with retries.
+const ALL_READ_WITHIN: Duration = Duration::from_secs(30);
 /// Pause after a write, because Parameter Store accepts three writes a second.
 const WRITE_PAUSE: Duration = Duration::from_millis(350);
 
@@ -68,7 +73,7 @@ impl StoredClusters {
     /// Returns the stored description of a cluster, or `None` if the description is missing or unusable.
     pub(crate) async fn read(&self, name: &ClusterName) -> Option<Cluster> {
         let parameter = self.parameter(name);
-        match self.get(&parameter).await {
+        match self.get(&parameter, READ_WITHIN).await {
             Ok(text) => self.usable(name, &text?),
             Err(error) => {
                 tracing::warn!(error = %error, "cannot read parameter {parameter}, which has the endpoint of cluster {name}");
@@ -97,18 +102,20 @@ impl StoredClusters {
         read(name, text, &self.region).inspect_err(unusable).ok()
     }
 
-    /// Writes the description of a cluster. Does nothing if the description is unchanged, or if the endpoint is in no EKS domain.
+    /// Writes the description of a cluster. Does nothing if the description is unchanged or the endpoint is not in an EKS domain.
     pub(crate) async fn store(&self, cluster: &Cluster) -> Result<(), CallError> {
         let (parameter, text) = (self.parameter(&cluster.name), text_of(cluster));
-        if read(&cluster.name, &text, &self.region).is_err() || self.get(&parameter).await?.as_ref() == Some(&text) {
+        if read(&cluster.name, &text, &self.region).is_err()
+            || self.get(&parameter, READ_WITHIN).await?.as_ref() == Some(&text)
+        {
             return Ok(());
         }
         self.put(&parameter, &text).await
     }
 
-    /// Writes the list of cluster names. Names beyond [`LONGEST_VALUE`] are omitted.
+    /// Writes the list of cluster names. Omits names if the list would exceed [`LONGEST_VALUE`].
     pub(crate) async fn store_names(&self, names: &[ClusterName], others: UnlistedNames) -> Result<(), CallError> {
-        let before = self.names().await?;
+        let before = self.names(READ_WITHIN).await?;
         let kept = before.iter().filter(|_| others == UnlistedNames::Keep);
         let all: BTreeSet<_> = names.iter().chain(kept).collect();
         let mut text = String::new();
@@ -124,18 +131,18 @@ impl StoredClusters {
         self.put(&format!("{}/{NAMES}", self.folder), &text).await
     }
 
-    async fn names(&self) -> Result<Vec<ClusterName>, CallError> {
-        let text = self.get(&format!("{}/{NAMES}", self.folder)).await?.unwrap_or_default();
+    async fn names(&self, within: Duration) -> Result<Vec<ClusterName>, CallError> {
+        let text = self.get(&format!("{}/{NAMES}", self.folder), within).await?.unwrap_or_default();
         Ok(text.split(',').filter(|name| !name.is_empty()).map(ClusterName::new).collect())
     }
 
     async fn get_all(&self) -> Result<Vec<(ClusterName, String)>, CallError> {
         let mut found = Vec::new();
-        for names in self.names().await?.chunks(NAMES_AT_ONCE) {
+        for names in self.names(ALL_READ_WITHIN).await?.chunks(NAMES_AT_ONCE) {
             let parameters: Vec<_> = names.iter().map(|name| self.parameter(name)).collect();
             let body = json!({ "Names": parameters }).to_string();
             let call = Call::json(Service::Ssm, GET_SEVERAL, "AmazonSSM.GetParameters", &body);
-            let answer = self.caller.json(&call).await?;
+            let answer = self.read_call(&call, ALL_READ_WITHIN).await?;
             let there = answer["Parameters"].as_array().into_iter().flatten();
             found.extend(there.filter_map(|one| {
                 let name = one["Name"].as_str()?.rsplit('/').next()?;
@@ -153,13 +160,19 @@ impl StoredClusters {
         written.map(drop)
     }
 
-    async fn get(&self, parameter: &str) -> Result<Option<String>, CallError> {
+    async fn get(&self, parameter: &str, within: Duration) -> Result<Option<String>, CallError> {
         let body = json!({ "Name": parameter }).to_string();
-        match self.caller.json(&Call::json(Service::Ssm, GET, "AmazonSSM.GetParameter", &body)).await {
+        match self.read_call(&Call::json(Service::Ssm, GET, "AmazonSSM.GetParameter", &body), within).await {
             Ok(answer) => Ok(answer["Parameter"]["Value"].as_str().map(str::to_owned)),
             Err(error) if error.has_code("ParameterNotFound") => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Calls Parameter Store, with retries, because many simultaneous notices exceed its quota.
+    async fn read_call(&self, call: &Call<'_>, within: Duration) -> Result<Value, CallError> {
+        let read = until(Instant::now() + within, async || self.caller.json(call).await, |_| ()).await;
+        read.map_err(|stopped| stopped.error_or(CallError::unanswered(call.action, "the time was up")))
     }
 
     fn parameter(&self, name: &ClusterName) -> String {
@@ -187,8 +200,7 @@ fn read(name: &ClusterName, text: &str, region: &str) -> Result<Cluster, Unusabl
     Ok(Cluster { name: name.clone(), endpoint: endpoint.to_owned(), ca })
 }
 
-/// Returns `true` if the endpoint is in a domain of EKS, in which nobody else can create names. Loopback addresses are allowed
-/// for tests, and harmless in Lambda.
+/// Returns `true` if only EKS can create names in the endpoint's domain. Also accepts loopback addresses, which tests use.
 fn is_of_eks(endpoint: &str, region: &str) -> bool {
     let Ok(url) = endpoint.parse::<http::Uri>() else { return false };
     let host = url.host().unwrap_or_default().to_ascii_lowercase();

@@ -122,14 +122,16 @@ async fn ec2_is_retried_to_the_end_without_the_instances_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stored_clusters_are_searched_ten_parameters_a_call() {
+async fn stored_clusters_are_searched_despite_throttled_reads() {
     let ca = json!({"ca": "Y2E=", "endpoint": "https://0A1B.gr7.us-east-1.eks.amazonaws.com"}).to_string();
     let found = json!({"Parameters": [{"Name": "/spillway/spillway/clusters/prod", "Value": ca}]});
     let names = json!({"Parameter": {"Value": "prod,s-2,s-3,s-4,s-5,s-6,s-7,s-8,s-9,s-10,s-11"}});
     // The script has no call of EKS.
     let aws = [
         zone_is_down().at_any_time(),
+        call("GetParameter").with("/spillway/spillway/clusters/_names").says(400, json_error("ThrottlingException")),
         call("GetParameter").with("/spillway/spillway/clusters/_names").says(200, names),
+        call("GetParameters").with("s-10").without("s-11").says(400, json_error("ThrottlingException")),
         call("GetParameters").with("s-10").without("s-11").says(200, found),
         call("GetParameters").with("s-11").says(200, json!({"Parameters": []})),
     ];
