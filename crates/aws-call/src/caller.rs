@@ -44,7 +44,7 @@ pub struct Call<'a> {
     /// AWS Region to call, or `None` for the function's own Region.
     pub region: Option<&'a str>,
     pub method: &'static str,
-    /// URL path, which must not need percent-encoding.
+    /// URL path without characters that need percent-encoding.
     pub path: &'a str,
     pub headers: Vec<(&'static str, &'a str)>,
     pub body: &'a str,

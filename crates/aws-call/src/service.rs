@@ -12,7 +12,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// Returns the SDK's service id, from which variables such as `AWS_ENDPOINT_URL_SECRETS_MANAGER` are formed.
+    /// Returns the SDK's service id, a part of variable names such as `AWS_ENDPOINT_URL_SECRETS_MANAGER`.
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::Lambda => "Lambda",

@@ -1,4 +1,4 @@
-//! EC2 instance, with its cluster and its owner from EC2's tags. Pure.
+//! EC2 instance, and its cluster and owner according to its tags. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use spillway_notice::InstanceId;
 
 use crate::cluster::ClusterName;
 
-/// Tag that Auto Scaling adds to its instances: the name of the Auto Scaling group.
+/// Tag with the name of the instance's Auto Scaling group.
 const GROUP: &str = "aws:autoscaling:groupName";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub enum Membership {
 
 /// Tag with the cluster's name as value. Only AWS can write tags with the prefix `aws:`.
 const EKS_TAG: &str = "aws:eks:cluster-name";
-/// Tags of managed node groups, Karpenter and Auto Mode with the cluster's name as value.
+/// Tags of managed node groups, Karpenter and Auto Mode. The value is the cluster's name.
 const NAME_TAGS: [&str; 2] = ["eks:cluster-name", "eks:eks-cluster-name"];
 /// Prefix of a tag key that ends with the cluster's name. The value is `owned` or `shared`.
 const KEY_PREFIX: &str = "kubernetes.io/cluster/";

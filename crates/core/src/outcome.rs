@@ -33,7 +33,7 @@ pub enum Outcome {
         uncordoned: Option<UncordonOutcome>,
     },
     Uncordon(UncordonOutcome),
-    /// The scheduled drain is called off. `node`: result of uncordoning the node.
+    /// The scheduled drain is called off. `node` has the result of the uncordon.
     CalledOff {
         instance: InstanceId,
         node: UncordonOutcome,
@@ -51,8 +51,8 @@ pub enum Outcome {
         instances: usize,
         left_out: usize,
     },
-    /// EC2's scheduled events were read. `named`: number of events that name a node's instance. `missing`: instances without a
-    /// scheduled drain.
+    /// EC2's scheduled events were read. `named` is the number of events for nodes. `missing` lists the instances for which
+    /// no drain is scheduled.
     MaintenanceLookedUp {
         named: usize,
         missing: Vec<String>,

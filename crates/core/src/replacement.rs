@@ -96,7 +96,7 @@ pub struct GroupState {
     pub replaced: usize,
 }
 
-/// Data that EC2 returned about the interruption or maintenance in the notice.
+/// Data from EC2 that may confirm the notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmation {
     SpotRequest {
@@ -143,7 +143,7 @@ pub fn before_calls(
     refusals.into_iter().find(|(is_refused, _)| *is_refused).map_or(Ok(()), |(_, reason)| Err(reason))
 }
 
-/// Returns `true` if this notice has claimed the node for `event`. A claim by another delivery of `event` does not count.
+/// Returns `true` if `claim` is for `event`. A claim by another delivery of `event` does not count.
 fn is_held(claim: &Claim, event: &str) -> bool {
     match &claim.how {
         ClaimResult::First | ClaimResult::CordonedByOthers | ClaimResult::Again => true,
@@ -166,7 +166,7 @@ pub fn of_group(group: &GroupState, settings: &Settings) -> Result<(), NotReques
     }
 }
 
-/// Returns the properties of the Auto Scaling group that prevent every replacement.
+/// Returns the reasons why no instance of the Auto Scaling group can be replaced.
 pub fn obstacles(group: &GroupState, settings: &Settings) -> Vec<NotRequested> {
     let lacks = |tag: &&GroupTag| !tag.is_in(&group.tags);
     let suspended: Vec<_> =
@@ -189,7 +189,7 @@ pub fn limit(desired: usize) -> usize {
     LEAST_LIMIT.max(desired / 2)
 }
 
-/// Checks that EC2 confirms the notice: by the status of the spot request, or by the scheduled events of the instance.
+/// Checks that the status of the Spot request, or the scheduled events of the instance, confirm the notice.
 pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotRequested> {
     match confirmation {
         Confirmation::SpotRequest { status, updated } => {
@@ -204,8 +204,8 @@ pub fn confirmed(notice: &Notice, confirmation: Confirmation) -> Result<(), NotR
     }
 }
 
-/// Returns the earlier claim's deadline if a replacement after a Spot notice may have caused this terminate notice.
-/// `None`: the notice keeps its own deadline.
+/// Returns the deadline of the Spot notice that may have caused this terminate notice. `None`: the terminate notice keeps its
+/// own deadline.
 pub fn deadline_of_claim(
     notice: &Notice,
     instance: &Instance,

@@ -10,7 +10,7 @@ use crate::retry_end;
 
 const ID: CheckId = CheckId::Concurrency;
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
-/// Usual concurrency limit of an account (Lambda quota L-B99A9384), and minimum value of a quota request.
+/// Usual concurrency limit of an account (Lambda quota L-B99A9384). AWS accepts no request for less.
 const USUAL: usize = 1000;
 /// Minimum concurrency limit. With a lower limit, blocked drains may occupy all executions.
 const LEAST: usize = 50;

@@ -44,7 +44,7 @@ pub struct SelfTestReport {
     pub(super) status: CheckStatus,
     /// Result of all checks in one sentence.
     pub(super) summary: String,
-    /// List of checks with their findings. Last, because CloudWatch Logs Insights reads only the first 200 fields of a line.
+    /// List of checks with findings. Last field, because CloudWatch Logs Insights reads only the first 200 fields of a line.
     pub(super) checks: Vec<Check>,
 }
 
@@ -235,7 +235,7 @@ impl Check {
     }
 }
 
-/// Returns the last part. If `more` does not fit into this part, first appends a new part.
+/// Returns a part with room for `more`: the last part, or a new part.
 fn last_with_room_for<'a>(parts: &'a mut Vec<Check>, more: &impl Serialize) -> &'a mut Check {
     let last = parts.last().expect("at least one part");
     if json_bytes(last) + json_bytes(more) > MOST_BYTES_OF_A_PART {

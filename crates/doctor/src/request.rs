@@ -7,7 +7,7 @@ use spillway_core::cluster::ClusterName;
 pub struct SelfTestRequest {
     /// Cluster to check; all clusters if `None`.
     pub(crate) cluster: Option<ClusterName>,
-    /// `true` if the end of a deployment started the self-test.
+    /// `true` if the self-test runs at the end of a deployment.
     pub ends_deployment: bool,
 }
 

@@ -68,7 +68,7 @@ pub enum Failure {
     /// The drain's time was up before volumes and load balancers had released the instance.
     #[error("node {node} is empty, but volumes or load balancers may still be attached to its instance")]
     StillHeld { node: String },
-    /// The drain's time was up with pods left, and the Auto Scaling group keeps the instance.
+    /// The drain's time was up before all pods had left the node. The Auto Scaling group keeps the instance.
     #[error(
         "{} still on node {node} when the time was up ({what_blocks}); its group keeps instance {instance}, and no pod was \
          forced. When the pods have left, terminate it: aws autoscaling terminate-instance-in-auto-scaling-group --instance-id \

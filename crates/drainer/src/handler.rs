@@ -1,7 +1,7 @@
 //! Handles a notice from the event to the receipt:
 //!
 //! 1. [`handle`] reads the event, and at the end publishes the receipt.
-//! 2. [`follow`] sends heartbeats for the lifecycle hook until the next two steps are done.
+//! 2. [`follow`] sends heartbeats for the lifecycle hook during steps 3 and 4.
 //! 3. [`act`] finds the instance and its cluster.
 //! 4. [`carry_out`] decides and runs a function in `actions`, which also completes the hook's lifecycle action.
 //! 5. [`unfinished`] continues a failed notice in a later invocation, or completes the lifecycle action.
@@ -276,7 +276,7 @@ async fn unfinished(
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.with_heartbeats(completing).await {
         Ok(()) => Err(failure),
-        // The completion may be retried until the hook's timeout, which can be later than the end of the drain.
+        // The completion is retried until `Limits::retry`, which can be later than `Limits::drain`, the end of the drain.
         Err(not_completed) if attempt.leaves_time_after(&not_completed) => {
             actions::continue_next::continue_next(context, attempt, &not_completed, record).await
         }

@@ -24,7 +24,7 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// Creates a client without connecting. If a connection fails later, the client calls `DescribeCluster` again.
+/// Creates a client without connecting. If a connection fails later, the client calls `DescribeCluster`.
 pub fn connect(
     cluster: &Cluster,
     describe_limit: &DescribeLimit,

@@ -61,7 +61,7 @@ pub struct Clusters {
 }
 
 impl Clusters {
-    /// Creates an empty cache. With `stored`, copies in Parameter Store are used when EKS does not respond.
+    /// Creates an empty cache. If EKS does not respond, the cache reads the copies in `stored`.
     #[must_use]
     pub fn new(eks: aws_sdk_eks::Client, stored: Option<StoredClusters>) -> Self {
         Self { eks, stored, known: Mutex::default() }

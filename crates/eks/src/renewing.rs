@@ -21,7 +21,7 @@ use crate::transport::{ConnectError, Transport, is_connect};
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// Limits the rate of `DescribeCluster` calls after failed connections. Successive connections share the limit.
+/// Limits the rate of `DescribeCluster` calls after failed connections. A retry with a new connection uses the same limit.
 #[derive(Debug, Clone)]
 pub struct DescribeLimit {
     clusters: Arc<Clusters>,
@@ -79,8 +79,8 @@ impl Renewing {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Calls `DescribeCluster` in the background. Does nothing if `failed` is not the current description. Also does nothing
-    /// during another such call and the pause after it.
+    /// Calls `DescribeCluster` in the background. Does nothing if `failed` is outdated, if a call is in progress, or if the
+    /// pause after the last call has not passed.
     fn renew(&self, failed: &Cluster) {
         let Ok(mut last) = Arc::clone(&self.describe_limit.last).try_lock_owned() else { return };
         if self.current().cluster != *failed || last.is_some_and(|last| last.at.elapsed() < last.pause) {

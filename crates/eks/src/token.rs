@@ -1,8 +1,8 @@
 //! Bearer token of EKS: a presigned `GetCallerIdentity` request for STS.
 //!
 //! EKS sends the request to STS to identify the signer. EKS accepts only a URL of STS, encoded as base64url without padding. The
-//! query has only the parameters of the action and of the signature. A signed header contains the cluster's name
-//! (`aws-iam-authenticator`, `pkg/token/token.go`).
+//! query has only the parameters of the action and of the signature. A signed header contains the cluster's name.
+//! Source: `pkg/token/token.go` of `aws-iam-authenticator`.
 
 use std::time::{Duration, SystemTime};
 

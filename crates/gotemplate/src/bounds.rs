@@ -1,6 +1,6 @@
 //! Limits that keep a template from exhausting the memory, stack or time of the process.
 //!
-//! Each rendering has a [`Budget`](crate::budget::Budget) of [`WORK`] bytes. Each value and each step costs a part of the budget.
+//! Each rendering has a [`Budget`](crate::budget::Budget) of [`WORK`] bytes. Each value and each step is charged to the budget.
 
 use serde_json::Value;
 
@@ -12,19 +12,19 @@ pub(crate) const DEPTH: usize = 100;
 pub(crate) const SIZE: usize = 1 << 20;
 /// Budget of one rendering, in bytes: the maximum sum of all costs.
 pub(crate) const WORK: usize = 16 << 20;
-/// Cost of one step, such as a field access or a pipeline, in bytes of [`WORK`].
+/// Bytes charged for one step, such as a field access or a pipeline.
 pub(crate) const STEP: usize = 16;
 /// Maximum size of a regular expression's text, in bytes. The parsed expression takes 100 times as much memory.
 pub(crate) const EXPRESSION: usize = 4 << 10;
 /// Maximum size of a compiled regular expression, and of the text to search, in bytes.
 pub(crate) const SEARCH: usize = 32 << 10;
-/// Number of steps of a regular expression search that together cost one byte of [`WORK`].
+/// Number of search steps of a regular expression for which one byte is charged.
 pub(crate) const STEPS_PER_BYTE: usize = 128;
-/// Cost of each character of a time layout such as `15:04`, in bytes of [`WORK`].
+/// Bytes charged for each character of a time layout such as `15:04`.
 pub(crate) const LAYOUT: usize = 16;
-/// Cost of reading a time zone file, in bytes of [`WORK`].
+/// Bytes charged for reading a time zone file.
 pub(crate) const ZONE: usize = 4 << 10;
-/// Cost of a value without its text, items or entries, in bytes of [`WORK`].
+/// Bytes charged for a value without its text, items or entries.
 pub(crate) const VALUE: usize = 32;
 
 /// Fails if `bytes` exceeds [`SIZE`].

@@ -19,16 +19,15 @@ pub struct History {
     pub instance: Option<String>,
     /// Earlier invocations, oldest first.
     pub earlier: Vec<Earlier>,
-    /// Pods that still had to leave the node when an invocation last listed the node's pods.
+    /// Pods that have to leave the node and that earlier invocations did not remove.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<PodRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
-    /// `true` if the policy of the Auto Scaling group retains an instance whose terminate hook is abandoned.
+    /// `true` if the Auto Scaling group retains an instance whose terminate hook is abandoned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept: bool,
-    /// `true` if the latest schedule for the postponed drain has the second of two possible names. While other drains go first,
-    /// each new schedule takes the other of the two names.
+    /// `true` if the latest schedule of the postponed drain has the second schedule name. The next schedule gets the first name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
 }

@@ -24,8 +24,7 @@ pub(super) struct LifecycleDetail {
 pub(super) const REPLACES_ROOT_VOLUME: &str = "ReplaceRootVolume";
 
 impl LifecycleDetail {
-    /// Returns `Parsed::Unknown` with a message about `action` and `destination`. This version of Spillway does not know one of
-    /// them.
+    /// Returns `Parsed::Unknown` with a message that states `action` and `destination`.
     pub(super) fn unknown(&self) -> Parsed {
         let named = |name: &Option<String>| name.as_deref().map_or_else(|| "none".to_owned(), quoted);
         let (action, destination) = (named(&self.action), named(&self.destination));

@@ -5,16 +5,16 @@ use crate::{Earlier, Fate, PodRecord};
 /// Numbers of pods of one drain, by fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of pods that left the node, in all invocations of the drain.
+    /// Number of pods that left the node.
     pub moved: usize,
     /// Number of pods that were still on the node when the drain ended.
     pub lost: usize,
-    /// Number of pods that had to leave, but whose end was not observed.
+    /// Number of pods whose fate is `unconfirmed`.
     pub unconfirmed: usize,
 }
 
 impl Counts {
-    /// Counts the pods of this invocation and of earlier invocations.
+    /// Counts the pods of this invocation. Adds the pods that left in earlier invocations.
     #[must_use]
     pub fn of(pods: &[PodRecord], earlier: &[Earlier]) -> Self {
         let count = |fate| pods.iter().filter(|pod| pod.fate == fate).count();

@@ -89,7 +89,7 @@ pub struct Receipt {
     pub pods: Vec<Pod>,
 }
 
-/// Fields of the notice that could be read.
+/// Fields that Spillway could read from the notice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Notice"))]
 pub struct NoticeRecord {
@@ -109,11 +109,11 @@ pub struct NoticeRecord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
-    /// Every pod that had to leave has gone or is `unconfirmed`.
+    /// All pods that had to leave have gone or are `unconfirmed`.
     Drained,
     /// Another invocation or Karpenter already drains the node.
     Joined,
-    /// Spillway skipped or stopped the drain or other action. The field `reason` has the cause.
+    /// Spillway skipped or stopped the action. The field `reason` has the cause.
     Ignored,
     /// Another invocation continues the work.
     Continued,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Fate;
 
 /// Summary of an earlier invocation. The earlier invocation has its own receipt.
-//  About 300 bytes: up to 199 (`MOST_INVOCATIONS` of the drain) fit into an event.
+//  About 300 bytes. An event has room for 199 summaries, the maximum of a drain (`MOST_INVOCATIONS`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Earlier {

@@ -45,7 +45,7 @@ pub enum HookState {
 pub enum LifecycleResult {
     /// Lets the termination or the launch continue.
     Continue,
-    /// At a launch, terminates the instance. At a termination, skips the other hooks or, in some groups, retains the instance.
+    /// At a launch, terminates the instance. At a termination, skips the other hooks. Some groups then keep the instance.
     Abandon,
 }
 

@@ -16,7 +16,7 @@ struct MorePods<'a> {
     timestamp: Timestamp,
     level: &'static str,
     message: String,
-    /// Number of this line among the receipt's log lines, from 2. The first line has no number.
+    /// Number of this line among the receipt's log lines. The first line has no number.
     receipt_part: usize,
     request_id: &'a str,
     notice: &'a NoticeRecord,

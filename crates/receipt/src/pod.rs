@@ -11,8 +11,8 @@ pub const BLOCKED_BY_BUDGET: &str = "blocked-by-budget";
 /// Key in [`PodRecord::answers`]: the eviction was refused because several `PodDisruptionBudgets` cover the pod.
 pub const BLOCKED_BY_SEVERAL_BUDGETS: &str = "blocked-by-several-budgets";
 
-/// Pod in a receipt. In events during a drain, a pod may have only a name.
-// If the fate is known only to a newer version, this version reads only the name.
+/// Pod in a receipt. Events during a drain may contain only the pod's name.
+// A pod with an unknown fate is read as `NameOnly`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -38,7 +38,7 @@ pub struct PodRecord {
     /// Number of eviction requests. In a dry run, the requests have no effect.
     #[serde(default)]
     pub evictions: u32,
-    /// Numbers of the API server's responses to eviction and deletion requests, by kind of response.
+    /// Number of each kind of response to the eviction and deletion requests.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<Cow<'static, str>, u32>,
     /// Name of the `PodDisruptionBudget` that last blocked the eviction, or several names with commas between them.
@@ -58,7 +58,7 @@ pub struct PodRecord {
     pub gone_ms: Option<i64>,
 }
 
-/// Pod of which an event contains only the name.
+/// Name of a pod whose fate is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leaving {
@@ -80,7 +80,7 @@ pub enum Fate {
     Stayed,
     /// The pod tolerates the cordon and was scheduled after the cordon. The drain did not wait for the pod.
     Returned,
-    /// The pod is on the node, but is not lost: another invocation continues the drain, or the instance is kept.
+    /// The pod is still on the node, but is not lost. For example, a later invocation continues the drain.
     Remaining,
     /// The pod was still on the node when the time for the drain was up.
     Lost,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct WindowRecord {
     /// Start of the drain, possibly in an earlier invocation.
     pub start_ms: i64,
-    /// Latest time at which the drain ends in this invocation.
+    /// Time limit for the drain in this invocation.
     pub end_ms: i64,
     /// Time at which the instance goes down. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub enum StepName {
     NodeClaimDeleted,
     /// The Auto Scaling group has accepted the request to replace the instance.
     ReplacementRequested,
-    /// The drain has ended, with or without pods on the node.
+    /// The drain has ended. Pods may still be on the node.
     Drained,
     /// The node of a launched instance is Ready.
     Ready,

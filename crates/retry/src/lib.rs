@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// First pause between two attempts.
+/// Pause before the first retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);

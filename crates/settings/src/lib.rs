@@ -38,7 +38,7 @@ pub struct Settings {
     pub hooks: Vec<String>,
     /// Tag of the Auto Scaling groups whose hooks the function may complete. `None` means all groups.
     pub hook_group_tag: Option<GroupTag>,
-    /// Result with which a hook is completed if the instance is in no cluster, or the cluster denies access.
+    /// Result for a hook whose instance is in no cluster, or in a cluster that denies access.
     pub hooks_without_node: Option<LifecycleResult>,
     /// Maximum time from the notice of a lifecycle hook to the hook's completion.
     pub hook_max_wait: Duration,

@@ -39,7 +39,7 @@ impl NoticeFamily {
     const ALL: [Self; 6] =
         [Self::Spot, Self::Capacity, Self::Maintenance, Self::StateChange, Self::Terminate, Self::Rebalance];
 
-    /// Returns the word that selects the family in a setting.
+    /// Returns the family's name in settings.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

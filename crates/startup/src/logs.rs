@@ -1,7 +1,7 @@
 //! Writes log lines as JSON to stdout, with the fields `timestamp` and `level` that Lambda filters by.
 //!
 //! The field `span` has the name and the fields of the current span. Each Lambda function opens one span for each event. The
-//! span has the level ERROR: a span of a disabled level would be missing from warnings, too.
+//! span has the level ERROR, because a span of a disabled level is missing from all log lines.
 //!
 //! ```json
 //! {"timestamp": "…", "level": "INFO", "message": "…", "span": {"name": "notice", "instance.id": "i-0123456789abcdef0"}}

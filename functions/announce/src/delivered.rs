@@ -42,7 +42,7 @@ impl Delivered {
         self.entries().iter().any(|entry| entry.id == event.id)
     }
 
-    /// Returns `true` if a delivered event makes this event obsolete. For example, the end of a drain replaces the beginning.
+    /// Returns `true` if a delivered event makes this event obsolete. For example, `Ended` makes `Begun` obsolete.
     pub(crate) fn supersedes(&self, event: &Event) -> bool {
         match (event.phase, event.receipt.ending) {
             (Phase::Begun | Phase::Blocked | Phase::Unblocked, _) => self.has_end_of(event),

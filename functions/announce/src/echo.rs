@@ -26,7 +26,7 @@ impl<'a> RequestSecrets<'a> {
         Self(secrets)
     }
 
-    /// Returns how many bytes of the webhook's answer are read. The last bytes may be a part of a secret, and are not logged.
+    /// Returns how many bytes of the webhook's answer are read.
     pub(crate) fn max_bytes_to_read(&self) -> usize {
         MOST + self.longest()
     }

@@ -17,7 +17,7 @@ pub(crate) enum Phase {
     Begun,
     /// The eviction of a pod is blocked, for example by a `PodDisruptionBudget`.
     Blocked,
-    /// Every pod whose eviction was blocked is leaving or has gone.
+    /// All pods whose eviction was blocked are leaving or have gone.
     Unblocked,
     /// The drain has ended: the receipt is complete.
     Ended,

@@ -53,8 +53,8 @@ pub(crate) fn messages<'a>(events: &[&'a Event], log_group: &'a str) -> Vec<Mess
     .collect()
 }
 
-/// Keeps one event for each request id: the success, or else the failure with the most lost pods. Lambda's retries share the
-/// request id.
+/// Keeps one event per request id, because Lambda's retries share the id. A successful event is preferred to failed events, and
+/// a failed event with more lost pods to one with fewer.
 fn decisive_attempts<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     let weight = |event: &Event| (event.receipt.ending != Some(Ending::Failed), Node::of(event).lost().len());
     let mut attempts: Vec<&Event> = Vec::new();

@@ -24,7 +24,7 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    /// Handles a batch of the function's own queue. Refuses any other payload.
+    /// Handles a batch from the function's own queue. Refuses any other payload.
     pub(crate) async fn answer(&self, event: LambdaEvent<Value>) -> Result<SqsBatchResponse, Error> {
         let LambdaEvent { payload, context } = event;
         if let Some(source) = self.foreign_source(&payload) {
@@ -35,14 +35,14 @@ impl Announcer {
         self.handle(LambdaEvent::new(serde_json::from_value(payload)?, context)).await
     }
 
-    /// Describes the first record that does not come from the function's own queue. `None` if there is no such record.
+    /// Describes the first record from another queue, or a payload without records. `None` if the payload is accepted.
     fn foreign_source(&self, payload: &Value) -> Option<String> {
         let Some(records) = payload["Records"].as_array() else { return Some(quoted(payload)) };
         let mut sources = records.iter().map(|record| &record["eventSourceARN"]);
         sources.find(|source| **source != self.queue_arn).map(|source| format!("one of {}", quoted(source)))
     }
 
-    /// Delivers messages about a batch. Returns the failed records, which SQS sends again.
+    /// Delivers messages about the events of a batch. Returns the failed records, which SQS sends again.
     pub(crate) async fn handle(&self, batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
         let (end, account) = (end(&batch.context), account(&batch.context));
         let records = batch.payload.records;

@@ -38,7 +38,7 @@ pub(crate) async fn read(mut response: Response, most: usize) -> Vec<u8> {
     bytes
 }
 
-/// Returns the error text with every cause and without the URL, which is a secret.
+/// Returns the error and its causes as text. Omits the URL, which is a secret.
 pub(crate) fn why(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("nothing within {} s", TIMEOUT.as_secs());

@@ -46,7 +46,8 @@ pub(crate) fn links(message: &Message<'_>) -> Vec<Link> {
     ]
 }
 
-/// Returns the event ids as a list for a query. `None` if there are too many ids, or if an id is missing or malformed.
+/// Returns the event ids, quoted and separated by commas, for a Logs Insights query. `None` if there are too many ids, or if an
+/// id is missing or malformed.
 fn notices(message: &Message<'_>) -> Option<String> {
     let is_plain =
         |id: &&str| id.len() <= LONGEST_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

@@ -79,7 +79,7 @@ pub(crate) fn ended_with(n: usize, ending: &str, pods: &Value) -> Event {
     event(&format!("ended-{n}"), "Spillway Receipt", &detail)
 }
 
-/// Receipt of node `n` with two lost pods. One pod's reason contains characters to escape for Slack.
+/// Receipt of node `n` with two lost pods. One pod's reason contains `<`, `>` and `&`.
 pub(crate) fn lossy(n: usize) -> Event {
     ended_with(
         n,
@@ -96,7 +96,7 @@ pub(crate) fn lossy(n: usize) -> Event {
     )
 }
 
-/// Receipts of twelve nodes of one cluster in two zones. The first node lost pods.
+/// Receipts of twelve nodes in two zones of one cluster. The first node lost pods.
 pub(crate) fn storm() -> Vec<Event> {
     let of = |n| if n == 0 { lossy(n) } else { ended(n, "drained") };
     let in_zone = |n: usize, mut event: Event| {

@@ -1,4 +1,4 @@
-//! Lines of a message: one for each node. In a storm (more than ten nodes of one cluster), one for each zone.
+//! Lists the nodes of a message. In a storm (more than ten nodes of one cluster), lists zones and failed nodes.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Line {
     pub(crate) text: String,
 }
 
-/// Returns a line for each node, failed nodes first. For many nodes, returns a line for each zone and each failed node.
+/// Returns a line for each node, failed nodes first. In a storm, returns a line for each zone and each failed node.
 pub(crate) fn lines(message: &Message<'_>) -> Vec<Line> {
     let mut nodes = message.nodes();
     if let [node] = nodes.as_slice() {

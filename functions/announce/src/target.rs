@@ -96,7 +96,7 @@ impl Target {
     }
 }
 
-/// Returns the pause in the header `Retry-After`, or `None` if the header is missing or has a date.
+/// Returns the pause in the header `Retry-After`. `None` if the header is missing or has a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))

@@ -1,6 +1,6 @@
 //! Fields for the webhook's Go template: the fields of aws-node-termination-handler (NTH) and Spillway's own fields.
 //!
-//! If a message is about several notices, the texts of the notices are joined. `Notices` has the fields of each notice.
+//! If a message is about several notices, the texts of the notices are joined. The field `Notices` has the fields of each notice.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -118,7 +118,7 @@ fn joined(notices: &[Map<String, Value>]) -> Map<String, Value> {
     first.keys().map(|name| (name.clone(), one(name))).collect()
 }
 
-/// Returns the earliest known time. Times in Go's format can be compared as texts.
+/// Returns the earliest known time. All times have the same format, in which texts sort by time.
 fn earliest(times: &[&Value]) -> Value {
     json!(times.iter().filter_map(|time| time.as_str()).filter(|time| *time != ZERO).min().unwrap_or(ZERO))
 }

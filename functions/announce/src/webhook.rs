@@ -30,8 +30,7 @@ impl Webhook {
         Self { stored }
     }
 
-    /// Posts a message. If the webhook refuses the URL or the headers, reads the stored URL and headers again, and retries if
-    /// these have changed.
+    /// Posts a message. If the webhook refuses the URL or a header, reads the document again, and retries if it has changed.
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), WebhookError> {
         let target = self.stored.target(end).await?;
         match post(&target, message, end).await {

@@ -91,7 +91,7 @@ fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
     counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
 }
 
-/// Returns the lost pods with their reasons, and with their nodes if the message is about several nodes.
+/// Returns a line about each lost pod. If the message is about several nodes, the line names the pod's node.
 pub(crate) fn lost(message: &Message<'_>, most: usize) -> Vec<String> {
     let nodes = message.nodes();
     let lost = nodes.iter().flat_map(|one| {

@@ -33,8 +33,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns the limits for the notice's deadline and kind. If Spillway completes the lifecycle hook, the limits depend
-    /// on `waits` (the hook's timeouts) and `hook_max_wait` instead.
+    /// Returns the time limits for a notice. If Spillway completes the lifecycle hook that holds the instance, the limits depend
+    /// on `hook_max_wait` and the hook's timeouts (`waits`). Otherwise, the limits depend on the notice's deadline and kind.
     pub fn of(notice: &Notice, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
         let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (notice.deadline, waits) {

@@ -75,7 +75,7 @@ pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings, now: Time
     is_going && settings.managed_tag.is_none()
 }
 
-/// Returns the reason to ignore a notice because of the settings alone, before any call to AWS.
+/// Returns the reason if the settings ignore the notice. Needs no call to AWS.
 pub fn ignored_by_settings(notice: &Notice, settings: &Settings) -> Option<Reason> {
     if let Decision::Ignore(reason) = decision_for(notice.kind, settings) {
         return Some(reason);

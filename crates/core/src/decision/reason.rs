@@ -104,7 +104,7 @@ impl Reason {
     }
 }
 
-/// Reason not to drain a node because of its owner, for example Karpenter.
+/// Reason to leave a node to its owner, for example to Karpenter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exemption {
     DrainsItself,

@@ -9,10 +9,9 @@ use spillway_settings::Settings;
 
 /// Maximum duration of a drain for a rebalance recommendation.
 pub const REBALANCE_WINDOW: Duration = Duration::from_hours(1);
-/// Time from the end of `REBALANCE_WINDOW` to the undo check. If the notice arrives late, the drain may last until 10 s after
-/// this end.
+/// Time from the end of `REBALANCE_WINDOW` to the undo check. The drain for a late notice may end 10 s after the window.
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
-/// Time that a drain for maintenance has for blocked pods and for detaching volumes, in addition to the grace periods.
+/// Time that a drain for maintenance needs in addition to the grace periods: for blocked pods and for detaching volumes.
 const RESERVE: SignedDuration = SignedDuration::from_mins(10);
 /// Time between two attempts to begin a postponed drain for maintenance.
 const TURN_AFTER: SignedDuration = SignedDuration::from_mins(3);
@@ -23,8 +22,7 @@ const MOST_CHECKS: u32 = 144;
 /// Maximum number of undo checks after an instance has started: one hour of checks every 10 minutes.
 const MOST_TRIES: u32 = 6;
 
-/// Returns the time at which work on the notice begins: `maintenance_lead` before the start of planned maintenance,
-/// otherwise at once.
+/// Returns the time at which work on the notice begins: at once, or `maintenance_lead` before planned maintenance starts.
 pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
     let Some(starts) = planned_start(notice) else { return Timestamp::MIN };
     let lead = SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX);
@@ -40,7 +38,7 @@ pub fn planned_start(notice: &Notice) -> Option<Timestamp> {
     }
 }
 
-/// Returns the latest time to begin a drain, so that each pod keeps its grace period before maintenance at `starts`.
+/// Returns the latest time to begin a drain that still gives each pod its grace period before maintenance at `starts`.
 pub fn latest_start(starts: Timestamp, longest_grace: Duration) -> Timestamp {
     let grace = SignedDuration::try_from(longest_grace).unwrap_or(SignedDuration::MAX);
     // Blocked pods are forced only in the second half of the drain.

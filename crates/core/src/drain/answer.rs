@@ -61,8 +61,8 @@ impl Answer {
 }
 
 impl Answer {
-    /// Returns `true` if the API server forbade, refused or could not process the request. An eviction that a PDB blocks does not
-    /// count.
+    /// Returns `true` if the API server forbade, refused or could not process the request. Returns `false` for an eviction that a
+    /// PDB blocks.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Forbidden { .. } | Self::Refused { .. } | Self::ServerError { .. })
     }

@@ -67,7 +67,7 @@ impl Blockage {
     pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
         let stage = match published {
             None => BlockageStage::Short,
-            // The list of the first event is not kept. In place of the list, all pods that still have to leave are used.
+            // A later invocation does not know the list of the first event. It uses all pods that still have to leave.
             Some(PublishedBlockage::Begun) => BlockageStage::Published(
                 pods.iter().filter(|(_, pod)| is_not_leaving_yet(pod)).map(|(uid, _)| uid.clone()).collect(),
             ),
@@ -137,7 +137,7 @@ fn is_not_leaving_yet(pod: &Tracked) -> bool {
     !pod.is_returned && matches!(pod.state, PodState::Waits { .. } | PodState::Requested)
 }
 
-/// Returns `true` if the pod is blocked, even while the next eviction request has no answer yet.
+/// Returns `true` if the pod is blocked. A pod stays blocked by a PDB while its eviction is tried again.
 fn is_blocked(pod: &Tracked) -> bool {
     is_not_leaving_yet(pod) && pod.blocked.by().is_some()
 }

@@ -2,8 +2,8 @@
 //!
 //! A PDB is respected until the pod's last safe moment, after which the pod could not shut down cleanly. Then the pod is deleted.
 //! * If AWS takes the instance at a known time, grace periods are shortened to the time left.
-//! * If a lifecycle hook holds the instance, AWS takes it at the latest when the hook's longest wait ends. No grace period is
-//!   shortened.
+//! * If a lifecycle hook holds the instance, AWS takes it at the latest after the longest time that the hook can hold it, or
+//!   after the setting `hook_max_wait` if that is shorter. No grace period is shortened.
 //! * If AWS takes the instance at an unknown time, PDBs are respected for a fixed time. No grace period is shortened.
 //! * If AWS may keep the instance, PDBs are respected until the drain ends.
 
@@ -26,7 +26,7 @@ pub struct Window {
     /// Time at which the drain ends even if pods remain.
     pub end: Instant,
     pub instance_goes: Termination,
-    /// Time in which the kubelet reports stopped pods, before AWS takes the instance.
+    /// Time for the kubelet to report stopped pods before AWS takes the instance.
     pub margin: Duration,
     /// Time for detaching a stopped pod's volumes. Zero if no lifecycle hook holds the instance.
     pub detaching: Duration,
@@ -66,8 +66,8 @@ impl Termination {
 }
 
 impl Window {
-    /// Returns the window that applies when the kubelet stops reporting. If AWS takes the instance at an unknown time, the
-    /// silence shows that AWS has taken the instance. PDBs are then ignored from `now` on.
+    /// Returns the window that applies when the kubelet stops reporting. If AWS takes the instance at an unknown time, PDBs
+    /// are ignored from `now` on.
     #[must_use]
     pub fn on_silence(self, now: Instant) -> Self {
         match self.instance_goes {

@@ -34,8 +34,8 @@ impl ZoneNodes {
         self.silent += usize::from(kubelet_of(node) == Kubelet::Silent);
     }
 
-    /// Returns `true` if the zone has several nodes and more than half of them are silent. The zone may then be disconnected
-    /// while its pods run.
+    /// Returns `true` if the zone has several nodes and more than half of the kubelets are silent. The zone may be
+    /// disconnected while its pods run.
     pub fn are_in_doubt(self) -> bool {
         self.all > 1 && 2 * self.silent > self.all
     }

@@ -164,8 +164,8 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
     })
 }
 
-/// Returns `true` if the pod's containers have ended. The pod garbage collector sets the phase `Failed` even if containers may
-/// still run.
+/// Returns `true` if the pod's containers have ended. The phase `Failed` is no proof, because the pod garbage collector
+/// sets it for running pods, too.
 fn has_finished(pod: &Pod) -> bool {
     !pod.status.conditions.is_collected && matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
 }

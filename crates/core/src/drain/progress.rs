@@ -56,7 +56,7 @@ pub struct Progress {
 struct InFlight(Vec<(PodUid, Method)>);
 
 impl InFlight {
-    /// Returns `true` if another request may be sent now. `DELETIONS_AT_ONCE` places are reserved for deletions.
+    /// Returns `true` if another request may be sent now. `DELETIONS_AT_ONCE` requests are reserved for deletions.
     fn has_room_for(&self, method: Method) -> bool {
         let evictions = self.0.iter().filter(|(_, method)| !method.is_forced()).count();
         self.0.len() < REQUESTS_AT_ONCE && (method.is_forced() || evictions < EVICTIONS_AT_ONCE)
@@ -174,7 +174,7 @@ impl Progress {
                 continue;
             }
             let Some(grace) = pod.grace_now(window, now) else {
-                // Another client deleted the pod, with a grace period that fits.
+                // The pod is already terminating. A shorter grace period is not needed, or would kill the pod at once.
                 pod.keeps_terminating();
                 continue;
             };
@@ -235,8 +235,8 @@ impl Progress {
         self.mark_unconfirmed(now);
     }
 
-    /// Returns the earliest time at which a terminating pod is overdue: the end of its grace period plus a delay, which
-    /// depends on the kubelet.
+    /// Returns the time at which the first terminating pod is overdue: its grace period has ended, and a delay has
+    /// passed. The delay depends on the kubelet.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
             Some(Kubelet::Answers) => STUCK_AFTER,
@@ -251,7 +251,8 @@ impl Progress {
         leaving.min()
     }
 
-    /// Stops waiting for stuck pods. If the kubelet is silent, also stops waiting for pods whose grace period has ended.
+    /// Stops waiting for terminating pods whose grace period has ended: at once if the kubelet is silent, after `STUCK_AFTER` if
+    /// the kubelet answers.
     fn mark_unconfirmed(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
             // A kubelet that is only disconnected still grants the grace period.
@@ -287,7 +288,7 @@ impl Progress {
         }
     }
 
-    /// Records the API server's answer to a request. Updates the pod, and the PDB that blocks the pod.
+    /// Records the API server's answer to a request to evict or delete the pod.
     pub fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
         self.in_flight.answered(uid);
         let Some(pod) = self.pods.get_mut(uid) else { return };

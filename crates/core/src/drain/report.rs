@@ -16,9 +16,9 @@ pub struct DrainReport {
     /// Last published event about blocked pods.
     pub blockage: Option<PublishedBlockage>,
     pub end: DrainEnd,
-    /// Time at which no pod had to leave any more. If pods still had to leave at the end, equal to `ended_at`.
+    /// Time at which no pod had to leave any more. Equal to `ended_at` if pods still had to leave at the end.
     pub emptied_at: Instant,
-    /// Time at which the drain ended. A drain may wait some seconds after `emptied_at` for pods that the scheduler still assigns.
+    /// Time at which the drain ended. Can be some seconds after `emptied_at`, because the scheduler may still assign pods.
     pub ended_at: Instant,
     /// Error of the pod watch, if the watch was interrupted when the drain ended.
     pub watch_error: Option<String>,
@@ -36,7 +36,7 @@ pub enum StopReason {
 pub enum DrainEnd {
     /// Every pod that had to leave has gone.
     Empty,
-    /// Every pod that had to leave has gone, except terminating pods whose end the silent kubelet does not report.
+    /// Every pod that had to leave has gone or is terminating. The silent kubelet does not report when pods stop.
     Silent,
     /// Every pod that had to leave has gone, except pods that are stuck in `Terminating` although the kubelet answers.
     Stuck,

@@ -1,7 +1,7 @@
-//! Classifies pods that come to a cordoned node, because they tolerate the cordon or name the node in their specification. Pure.
+//! Classifies pods that come to a cordoned node. Such a pod may tolerate the cordon, or name the node in its specification. Pure.
 //!
-//! After each eviction, the pod's controller may place a new pod on the node. Therefore new pods are evicted in rounds, with
-//! doubling pauses. A pod that tolerates the cordon is *returned*: the drain does not wait for a returned pod.
+//! After each eviction, the pod's controller may place a new pod on the node. Therefore new pods are evicted in rounds. The
+//! pause doubles with each round. A new pod that tolerates the cordon is called *returned*. The drain does not wait for it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const SCHEDULER_LAG: SignedDuration = SignedDuration::from_secs(5);
 /// Maximum difference between the clocks of the API server and the Lambda function. The API server's times are whole seconds.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
-/// Maximum number of rounds in which pods that tolerate the cordon are evicted.
+/// Number of rounds after which a pod that tolerates the cordon starts no further round.
 const ROUNDS: u32 = 2;
 /// Maximum number of tracked pods that were placed after the cordon. A controller may create such pods endlessly.
 const TRACKED: usize = 50;

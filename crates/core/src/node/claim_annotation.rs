@@ -19,7 +19,7 @@ pub struct ClaimAnnotation {
     /// Time at which AWS takes the instance, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Time of the notice or of its postponed drain. If the instance started before this time, the claim stays.
+    /// Time of the notice, or planned start of a postponed drain. An earlier start of the instance does not end the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Data for counting concurrent drains. The field is set only for planned maintenance.
@@ -71,8 +71,7 @@ impl ClaimAnnotation {
         serde_json::from_str(annotation).ok()
     }
 
-    /// Returns the JSON text with the characters in `ESCAPED` escaped. Without the escapes, a JSON-patch test of the
-    /// text would always fail.
+    /// Returns the JSON text without the characters that `Operations::test` cannot compare.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string(self).expect("an annotation is plain text and a flag");
         for (character, escape) in ESCAPED {

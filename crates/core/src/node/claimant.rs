@@ -18,7 +18,7 @@ pub struct Claimant<'a> {
     pub earlier: &'a [Earlier],
     /// The node will reboot, so the claim records the node's boot id.
     pub reboots: bool,
-    /// If `true`, a node without a claim is not claimed: the maintenance has begun, and the node may already have rebooted.
+    /// If `true`, the node must already have a claim: the maintenance has begun, and the node may have rebooted.
     pub requires_existing_claim: bool,
     pub taint: Option<Taint>,
     /// The claim also excludes the node from load balancers.
@@ -53,7 +53,7 @@ pub struct Claim {
     /// The node's provider id at the time of the claim.
     pub provider_id: String,
     pub how: ClaimResult,
-    /// Event id in the claim annotation that the node now has; empty after `Denied`.
+    /// Event id in the node's claim annotation; empty after `Denied`.
     pub holder: String,
     pub labels: BTreeMap<String, String>,
     /// Time of the cordon that the node had before the claim, if known.

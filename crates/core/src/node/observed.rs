@@ -109,11 +109,13 @@ pub struct Free {
 
 /// Decides whether `claimant` can claim the node. If the node is not cordoned, its claim annotation does not count. Rules:
 ///
-/// * If the node has no claim, `claimant` gets the node. With `requires_existing_claim`, `claimant` is refused instead.
-/// * A claim for the same event passes to this invocation if an invocation in `claimant.earlier` holds the claim.
-/// * Any other claim for the same event stays.
-/// * The claim of a less severe notice is replaced, because the undo check of that notice would uncordon the node.
-/// * Any other claim stays.
+/// * No claim: `claimant` gets the node. `claimant` is refused if `requires_existing_claim` is set, or if an earlier invocation's
+///   claim was removed and AWS may keep the instance.
+/// * Claim of this invocation: nothing changes.
+/// * Claim for the same event by another invocation: `claimant` takes it over from an invocation in `claimant.earlier`. If
+///   `claimant.earlier` has other invocations only, `claimant` is refused.
+/// * Claim of a less severe notice: replaced. Otherwise the undo check of that notice would uncordon the node.
+/// * Any other claim: `claimant` joins it.
 pub fn claim_state(observed: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {
     if let Some(bar) = bar(&observed, name, claimant) {
         return ClaimState::Barred(bar);

@@ -1,7 +1,7 @@
 //! Limits how many nodes of an Auto Scaling group and zone drain at once for planned maintenance. Pure.
 //!
-//! Before and after a drain claims its node, the drain counts the claims in its zone. If the claims exceed the limit, the newest
-//! claims are removed.
+//! A drain counts the claims in its group and zone before and after it claims its node. If the limit is exceeded, the drain with
+//! the newest claim removes its own claim and is postponed.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ pub enum PaceDecision {
     Later(OtherDrains),
 }
 
-/// Number of other nodes of the group and zone that are being drained.
+/// Number of other nodes that are being drained in the same group and zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherDrains(pub usize);
 

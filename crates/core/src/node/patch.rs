@@ -17,8 +17,8 @@ pub type Path<'a> = &'a [&'a str];
 pub struct Operations(Vec<PatchOperation>);
 
 impl Operations {
-    /// Adds a test that `path` has `value`, or is absent if `value` is null. A string with `&`, `<`, `>`, U+2028 or U+2029 never
-    /// matches, because the API server compares escaped JSON.
+    /// Adds a test that `path` has `value`; null means absent. `value` must not contain `&`, `<`, `>`, U+2028 or U+2029. The API
+    /// server writes them as escapes such as `\u0026` before it compares, so the test would fail.
     pub fn test(&mut self, path: Path<'_>, value: impl Into<Value>) {
         let path = pointer(path);
         self.0.push(PatchOperation::Test(TestOperation { path, value: value.into() }));

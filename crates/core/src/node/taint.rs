@@ -9,7 +9,7 @@ const EFFECT: &str = "NoSchedule";
 /// Maximum length of a taint's value in Kubernetes. A longer event id is cut.
 const LONGEST_VALUE: usize = 63;
 
-/// Returns the taint for a kind of notice; `None` if `names` is `Nth` and aws-node-termination-handler has no such taint.
+/// Returns the taint for a kind of notice; `None` if `names` is `Nth` and aws-node-termination-handler has no taint for `kind`.
 pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     let key = match names {
         TaintNames::Spillway => format!("spillway/{}", kind.as_str().replace(' ', "-")),

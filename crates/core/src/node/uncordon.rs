@@ -18,7 +18,7 @@ use super::{labels, taint};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncordonCause {
-    /// No interruption has followed a rebalance recommendation within one hour.
+    /// AWS did not interrupt the instance within one hour after the rebalance recommendation.
     Rebalance,
     /// The maintenance is over, called off or postponed.
     Maintenance(Maintenance),
@@ -63,7 +63,7 @@ pub enum CordonOwner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotYet {
     NotReady,
-    /// The node's boot id is still the boot id in the claim.
+    /// The node still has the boot id that the claim recorded.
     NotRebooted,
     /// The node has no claim, but a late notice may still claim the node.
     NotClaimed,

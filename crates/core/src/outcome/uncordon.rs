@@ -1,4 +1,4 @@
-//! Result of an uncordon, for a notice or an undo check. Pure.
+//! Result of an uncordon after a notice or an undo check. Pure.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum UncordonOutcome {
     CheckedTooEarly { node: String, why: NotYet, at: Timestamp },
     /// The cluster is unreachable. The next attempt is at `at`.
     NotReached { cluster: ClusterName, why: String, at: Timestamp },
-    /// AWS did not describe the instance. The next attempt is at `at`.
+    /// The instance or its cluster could not be looked up. The next attempt is at `at`.
     NotDescribed { why: String, at: Timestamp },
     /// The notice or the undo check is ignored.
     Ignored(Reason),

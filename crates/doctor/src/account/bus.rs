@@ -1,4 +1,4 @@
-//! Lists EventBridge rules that match notices, with their targets.
+//! Lists EventBridge rules that match notices, and the targets of each rule.
 
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::{Rule as ListedRule, RuleState, Target};

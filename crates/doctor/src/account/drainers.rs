@@ -19,7 +19,7 @@ const ID: CheckId = CheckId::Drainers;
 
 /// AWS services that may start a drain if they are the target of an EventBridge rule.
 const ACTING: [&str; 6] = ["sqs", "lambda", "states", "ecs", "batch", "ssm"];
-/// Id of the rule target for Karpenter's interruption queue, from Karpenter's template and Terraform modules.
+/// Id that Karpenter's template and Terraform modules give the target of their EventBridge rules.
 const KARPENTERS_TARGET: &str = "KarpenterInterruptionQueueTarget";
 
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,7 @@ pub(super) fn run_check(rules: &[Rule], groups: &[Group], karpenter: Karpenter, 
     Check::made(ID, what, findings)
 }
 
-/// Returns the rule targets that may drain nodes, except `function`. Ignores rules for notices that the settings do not enable.
+/// Returns the rule targets that may drain nodes, except `function`. Considers only rules for enabled notices.
 fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Received> {
     let mut others: BTreeMap<&str, Received> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state == State::Enabled) {
@@ -77,7 +77,7 @@ fn service(target: &RuleTarget) -> &str {
     target.arn.split(':').nth(2).unwrap_or_default()
 }
 
-/// Warns if Karpenter is to handle spot interruptions of its nodes, but no rule sends these events to an SQS queue.
+/// Warns if Spillway ignores Karpenter's nodes, and no rule sends spot interruptions to an SQS queue.
 fn queue_missing(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     let is_spot = |event: &&EventPattern| event.kind == Kind::Spot && decision::is_enabled(event.kind, settings);
     let spot = EVENT_PATTERNS.iter().find(is_spot)?;
@@ -95,7 +95,7 @@ fn queue_missing(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> O
     Some(Finding::new(FindingId::KarpenterQueueMissing, Severity::Warn, "Karpenter's nodes", what, to_do))
 }
 
-/// Warns if rebalance recommendations make Spillway delete Karpenter's nodes: new nodes may soon get recommendations, too.
+/// Warns if Spillway deletes Karpenter's nodes at rebalance recommendations: new nodes may soon get recommendations, too.
 fn rebalance_loop(karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     let is_set =
         settings.karpenter == KarpenterNodes::NodeClaim && settings.policy(NoticeFamily::Rebalance) == Policy::Drain;

@@ -1,4 +1,4 @@
-//! Lists the Auto Scaling groups of the clusters, with the lifecycle hooks of each group.
+//! Lists the Auto Scaling groups of the clusters, and the lifecycle hooks of each group.
 
 use std::collections::BTreeMap;
 

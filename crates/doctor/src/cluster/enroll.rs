@@ -1,4 +1,4 @@
-//! Builds the command `tools/spillway enroll`, which findings about missing rights recommend.
+//! Builds the command `tools/spillway enroll` for findings about the sign-in and about missing rights.
 
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;

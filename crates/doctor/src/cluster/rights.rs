@@ -67,7 +67,7 @@ const OF_EVERY_DRAIN: [Right; 11] = [
 ];
 const RARE_RETRIES: &str = "evictions that a budget blocks are retried rarely";
 
-/// Rights that a drain needs to wait until volumes are detached.
+/// Rights to wait until volumes are detached.
 const OF_VOLUMES: [Right; 2] = [
     right("storage.k8s.io", "volumeattachments", "get", Suffers(NOT_WAITED_FOR)),
     right("", "persistentvolumes", "get", Suffers(NOT_WAITED_FOR)),
@@ -92,7 +92,7 @@ const OF_NODE_EVENTS: [Right; 1] = [Right {
     ..right("events.k8s.io", "events", "create", Suffers("kubectl describe does not show drains"))
 }];
 
-/// Right to set the condition `DisruptionTarget` on pods. With the condition, a Job does not count a deleted pod as failed.
+/// Right to set the condition `DisruptionTarget` on pods. A Job's `podFailurePolicy` can ignore the failure of such pods.
 const OF_JOBS: Right = Right {
     manifest: "deploy/optional/disruption-target.yaml",
     ..right("", "pods/status", "patch", Suffers("a Job counts a pod that is deleted past its budget as failed"))
@@ -197,7 +197,7 @@ fn check(
     Check::made(ID, what, findings)
 }
 
-/// Reports that the function has no rights: the group `spillway` has none, or does not contain the function.
+/// Reports that the group `spillway` has no rights, or that the group does not contain the function.
 fn none_at_all(cluster: &ClusterName, user: &User, invocation: &Invocation, enroll: &str) -> Finding {
     let (name, function, region) = (quoted(cluster), &invocation.function, &invocation.home.region);
     let object = format!("group {GROUP}");

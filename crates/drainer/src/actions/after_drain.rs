@@ -68,8 +68,8 @@ pub(super) async fn wait(
     Waited { durations, is_unfinished: may_be_left && end <= Instant::now() }
 }
 
-/// Waits for load balancers. Returns the number of target groups that still have the instance. `None` if no target group had the
-/// instance, or if the target groups cannot be read.
+/// Waits until load balancers have deregistered the instance. Returns the number of target groups that have the instance after
+/// the wait. `None` if no target group had the instance at first, or if the target groups cannot be read.
 async fn targets_left(context: &Context, target: &Target<'_>, end: Instant) -> Option<usize> {
     let Target { instance, cluster, .. } = target;
     match target_groups::until_drained(&context.load_balancing, &instance.id, cluster, end).await {

@@ -19,8 +19,7 @@ use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::Fate;
 use crate::receipt::record::{HookStatus, Record};
 
-/// Maximum time to retry a failing claim if the notice cannot be called off. Afterwards, pods are evicted without a cordon. A
-/// failing admission webhook may recover when its pods leave this node.
+/// Maximum time to retry a failing claim if AWS cannot cancel the notice. Afterwards, pods are evicted without a cordon.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum time to list the remaining pods after the lifecycle action is over.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
@@ -94,8 +93,8 @@ pub(super) async fn claim(
     }
 }
 
-/// Returns the outcome if the lifecycle action is over before this invocation has listed the pods. Records each pod that is
-/// still on the node as lost.
+/// Returns the outcome of a notice whose lifecycle action is over before the pods are listed. Records each pod that is still on
+/// the node as lost.
 pub(super) async fn hook_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Outcome {
     let history = target.attempt.history;
     let claimed_before = || history.earlier.iter().rev().find_map(|earlier| earlier.node.clone());

@@ -73,7 +73,7 @@ struct DrainAction<'a> {
     target: &'a Target<'a>,
     node: &'a ClaimedNode,
     claim_began: Instant,
-    /// Resolves to the drain's time limits when Auto Scaling has described the hook. The limits respect the hook's timeouts.
+    /// Resolves to the drain's time limits, which respect the hook's timeouts.
     limited_window: Shared<LocalBoxFuture<'a, Window>>,
     stop: Shared<LocalBoxFuture<'a, StopReason>>,
 }
@@ -114,8 +114,8 @@ impl DrainAction<'_> {
         begun
     }
 
-    /// Returns the task that publishes that the drain has begun and which pods are blocked. If another notice holds the claim,
-    /// the task publishes nothing.
+    /// Returns the task that publishes the start of the drain and its blocked pods. If another notice holds the claim, the task
+    /// publishes nothing.
     fn side_task<'s>(&'s self, begun: &'s Publication, listed: &'s Listed<Pod>) -> SideTask<'s> {
         let (context, ClaimedNode { claim, client }) = (self.context, self.node);
         let Attempt { history, invocation, .. } = self.target.attempt;
@@ -132,7 +132,7 @@ impl DrainAction<'_> {
     }
 
     /// Evicts the pods until the node is empty or the drain stops. Concurrently retries a failed cordon. After a spot notice,
-    /// also requests a replacement; after a notice of maintenance, `drain` requests it at the end.
+    /// also requests a replacement.
     async fn evict(&self, listed: &Listed<Pod>, side_task: &mut SideTask<'_>, record: &mut Record) -> DrainReport {
         let attempt = self.target.attempt;
         let (window, clock) = (attempt.limited_to_joined_claim(attempt.window), attempt.invocation.clock);
@@ -148,9 +148,8 @@ impl DrainAction<'_> {
         report
     }
 
-    /// Waits for volumes and load balancers, then completes the lifecycle action. If a later invocation can continue an
-    /// unfinished wait, returns a failure and does not complete the action. Does the same if pods are left and this invocation
-    /// ends before the drain's deadline.
+    /// Waits for volumes and load balancers, then completes the lifecycle action. If a later invocation can continue the drain,
+    /// returns [`Failure::StillHeld`] or [`Failure::PodsLost`] and does not complete the action.
     async fn wait_and_complete(&self, report: &DrainReport, record: &mut Record) -> Result<DrainOutcome, Failure> {
         let (attempt, node) = (self.target.attempt, &self.node.claim.node);
         let end = report.window.end;

@@ -16,7 +16,7 @@ use crate::kube::ApiError;
 use crate::node::NodeWatch;
 use crate::node::uncordon::{Undo, uncordon};
 
-/// Maximum time to connect to a cluster that does not answer, enough for three attempts.
+/// Maximum time to connect to a cluster. The time is enough for three attempts.
 const REACHED_WITHIN: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone, Copy)]

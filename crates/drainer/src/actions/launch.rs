@@ -24,16 +24,15 @@ use crate::receipt::record::{HookStatus, Record};
 
 /// Poll interval until the node joins the cluster. A node usually needs about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Time until the first search of all nodes, which also finds a node with an unusual name. The time doubles after each
-/// search of all nodes.
+/// Time until the first search of all nodes. The time doubles after each search of all nodes.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
 /// Scope of a search for the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Search {
-    /// Searches the nodes with the names that EKS usually gives.
+    /// Searches for the node by the names that EKS usually gives.
     LikelyNames,
-    /// Searches the nodes with the names that EKS usually gives, then all nodes of the cluster.
+    /// Searches for the node by these names, then among all nodes of the cluster.
     AllNodes,
 }
 

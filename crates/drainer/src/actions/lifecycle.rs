@@ -6,8 +6,8 @@
 //! | the instance has no node in the cluster | `CONTINUE` |
 //! | the instance is in no cluster, or the cluster denies access | value of `HooksWithoutNode`; with `off`, the action is not
 //! completed |
-//! | pods are left, and the group keeps instances whose terminate hook is abandoned | `ABANDON` |
-//! | pods are left in any other group | `CONTINUE` |
+//! | pods remain; after `ABANDON` the Auto Scaling group would keep the instance | `ABANDON` |
+//! | pods remain; the Auto Scaling group terminates the instance in any case | `CONTINUE` |
 //! | the node never was Ready | value of the setting `Launch` |
 
 use spillway_core::decision::{Reason, our_hook};

@@ -25,7 +25,7 @@ use crate::receipt::record::Record;
 enum Declared {
     /// The node has the taint `node.kubernetes.io/out-of-service`.
     OutOfService(String),
-    /// The instance is no longer down in EC2, or the node has rebooted since the first read.
+    /// EC2 no longer describes the instance as down, or the node has rebooted since its boot id was first read.
     UpAgain(String),
     /// The node does not exist, or must not be changed.
     Unclaimed(Unclaimed),

@@ -1,5 +1,5 @@
 //! Postpones a drain for maintenance if too many nodes of the Auto Scaling group and zone are being drained. Counts the drains
-//! before and after the claim, because several drains may claim nodes at the same time.
+//! before and after the node is claimed, because several drains may claim nodes at the same time.
 
 use std::time::Duration;
 
@@ -26,8 +26,9 @@ use crate::receipt::record::Record;
 /// Maximum time of a request to the API server, including retries. If the other drains cannot be counted in this time, the drain
 /// begins.
 const RETRIED_FOR: Duration = Duration::from_secs(10);
-/// Maximum number of times that other drains are counted after the claim. A pause between two counts is at most [`PAUSE`].
+/// Maximum number of times that other drains are counted after the claim.
 const COUNTS: u32 = 10;
+/// Maximum pause between two counts.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum random delay of a postponed drain, so that postponed drains do not retry at the same time.
 const SPREAD: Duration = Duration::from_mins(1);
@@ -73,7 +74,7 @@ pub(super) async fn after_claim(
     postpone_if_surplus(context, target, counted.await.map_err(|error| chain(&error)), record).await
 }
 
-/// Postpones the drain to the time in `turn`. If `turn` is an error or has no time, returns `None`, and the caller drains now.
+/// Postpones the drain if `turn` contains a time. Otherwise returns `None`, and the caller drains now.
 async fn postpone_if_surplus(
     context: &Context,
     target: &Target<'_>,
@@ -94,8 +95,8 @@ fn paced_start(attempt: &Attempt<'_>) -> Option<Timestamp> {
     decision::planned_start(attempt.notice).filter(|_| attempt.history.continued_from().is_none())
 }
 
-/// Returns the number of other drains if this number reaches the limit of concurrent drains. First gives drains with newer
-/// claims time to withdraw their claims.
+/// Returns the number of other drains if they reach the limit of concurrent drains. First waits for other drains to remove
+/// newer claims.
 async fn drains_above_limit(attempt: &Attempt<'_>, node: &ClaimedNode) -> Result<Option<OtherDrains>, ApiError> {
     let (nodes, claim) = (Api::all(node.client.clone()), &node.claim);
     let mut counts = 0;

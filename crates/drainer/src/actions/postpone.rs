@@ -21,8 +21,7 @@ use crate::node::pace;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// Maximum time to reach the API server when a postponed drain's node is uncordoned. If the API server is not reached, a new
-/// invocation begins at once. A shorter time would cause more invocations.
+/// Maximum time to reach the API server when the node is uncordoned. Afterwards, a new invocation tries again.
 const UNCORDONED_WITHIN: Duration = Duration::from_mins(2);
 /// Maximum time from the taint of a node to the node's drain. The scheduler prefers nodes without the taint for evicted pods.
 const TAINTED_FOR: SignedDuration = SignedDuration::from_mins(30);
@@ -46,8 +45,8 @@ impl Postponement {
     }
 }
 
-/// Creates a schedule that delivers the notice at `begins`. Uncordons the node if the node is already claimed for the
-/// maintenance.
+/// Creates a schedule that delivers the notice again at the time `begins`. Uncordons the node if the node is already claimed
+/// for the maintenance.
 pub(crate) async fn postpone(
     context: &Context,
     target: &Target<'_>,
@@ -106,9 +105,8 @@ async fn taint(context: &Context, target: &Target<'_>) {
     }
 }
 
-/// Removes the node's taint after the maintenance has begun without a drain. If the API server fails, schedules an undo check,
-/// which removes the taint later. Fails if the undo check cannot be scheduled. All other failures are only logged, because the
-/// doctor reports leftover taints.
+/// Removes the node's taint after the maintenance has begun without a drain. If the API server fails, an undo check removes
+/// the taint later. Fails if the undo check cannot be scheduled. Other failures are only logged.
 pub(super) async fn remove_taint(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<(), Failure> {
     let Attempt { notice, invocation, .. } = target.attempt;
     let Some(cause) = UncordonCause::of_notice(notice) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Checks in EC2 that maintenance is still planned. The check runs after an invocation has slept until the drain. The check also
-//! runs for maintenance that Spillway found in EC2, because no notice reports the cancellation of such maintenance.
+//! Checks in EC2 that maintenance is still planned. The check runs for maintenance that Spillway found in EC2, and after an
+//! invocation has slept until the drain.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::later::Later;
 
 /// Maximum difference between the start times that EC2 and AWS Health report for the same maintenance.
 pub(super) const APART: SignedDuration = SignedDuration::from_hours(1);
-/// Maximum wait for EC2's answer after the invocation has slept until the drain. Without the answer, the drain begins anyway.
+/// Maximum wait for EC2's answer before the drain. Without an answer, the drain begins.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Returns a reason to ignore the notice if EC2 reports the maintenance as over. Returns `None` if EC2 does not list the

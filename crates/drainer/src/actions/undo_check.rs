@@ -28,8 +28,8 @@ const SCHEDULED_WITHIN: Duration = Duration::from_secs(10);
 /// Maximum random delay of an undo check that is scheduled because EC2 did not answer.
 const SPREAD: Duration = Duration::from_mins(10);
 
-/// Schedules the undo check of a new claim, then deletes the drain schedules of the maintenance. Runs before the drain, because
-/// Lambda may end the invocation during the drain.
+/// Schedules the first undo check after a claim. For maintenance, also deletes the drain schedules. Runs before the drain,
+/// because Lambda may end the invocation during the drain.
 pub(super) async fn schedule_first_check(
     context: &Context,
     attempt: &Attempt<'_>,

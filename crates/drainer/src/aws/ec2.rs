@@ -54,8 +54,8 @@ impl RequestForm {
     }
 }
 
-/// Describes an instance, with retries until `end`. `None` if EC2 does not know the id. While `is_behind` returns `true`, repeats
-/// the call for at most [`CATCHES_UP_WITHIN`]. If EC2 throttles a call, notifies `throttled`.
+/// Describes an instance, with retries until `end`. `None` if EC2 does not know the id. If the description is older than the
+/// notice (`is_behind`), repeats the call for at most [`CATCHES_UP_WITHIN`]. Signals `throttled` each time EC2 throttles a call.
 pub(crate) async fn describe(
     ec2: &aws_sdk_ec2::Client,
     id: &InstanceId,

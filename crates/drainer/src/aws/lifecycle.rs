@@ -66,8 +66,8 @@ pub(crate) enum ActionState {
 }
 
 impl<'a> LifecycleAction<'a> {
-    /// Creates the lifecycle action of a hook. `is_kept` is `true` if an earlier invocation found (with
-    /// [`Self::look_up_retention`]) that the group keeps instances whose action is abandoned.
+    /// Creates the lifecycle action of a hook. `is_kept` is `true` if the group is already known to keep instances whose action
+    /// is abandoned.
     pub(crate) fn new(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId, is_kept: bool) -> Self {
         Self {
             client,

@@ -20,7 +20,7 @@ const TERMINATING: &str = "autoscaling:EC2_INSTANCE_TERMINATING";
 /// Auto Scaling's text about a scaling activity that a [`TERMINATE`] call started (Auto Scaling user guide, "Verify a scaling
 /// activity").
 const BY_REQUEST: &str = "was taken out of service in response to a user request";
-/// Auto Scaling adds this text to [`BY_REQUEST`] if the [`TERMINATE`] call has decremented the desired capacity.
+/// Part of the same text if the [`TERMINATE`] call also decremented the desired capacity.
 const DECREMENTED: &str = "shrinking the capacity";
 /// Period in which the replacements of a group are counted.
 const PERIOD: SignedDuration = SignedDuration::from_hours(1);

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::aws::CallError;
 
 const DESCRIBE: &str = "autoscaling:DescribeAutoScalingGroups";
-/// First and longest pause between retries. The pauses are long, because all drains of an instance refresh read the policy.
+/// First and longest pause between retries. The pauses are long, because many drains may read the policy at the same time.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// Returns `true` if the group's policy has `TerminateHookAbandon` set to `retain`.
@@ -21,7 +21,8 @@ pub fn keeps_abandoned(group: &AutoScalingGroup) -> bool {
     triggers.and_then(|triggers| triggers.terminate_hook_abandon.as_ref()) == Some(&RetentionAction::Retain)
 }
 
-/// Reads a group, with retries until `end`. Returns the result of [`keeps_abandoned`], or `None` on failure.
+/// Returns `true` if the Auto Scaling group keeps instances whose terminate hook is abandoned. `None` if the group could not be
+/// read until `end`.
 pub(crate) async fn look_up(client: &Client, group: &str, end: Instant) -> Option<bool> {
     let describe = async || {
         let call = client.describe_auto_scaling_groups().auto_scaling_group_names(group).include_instances(false);

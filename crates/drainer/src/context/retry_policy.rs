@@ -16,10 +16,10 @@ const DENIED_RETRIES: Duration = Duration::from_secs(2);
 /// Policy for retries of work in a cluster. Transient failures are retried until `end`, but 401 and 403 for a shorter time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryPolicy {
-    /// After a 403, the drain is not retried. After a 401, the drain is retried until `unauthorized_until`, which leaves time for
-    /// Lambda's retry. If the first 401 comes after `unauthorized_until`, the drain is retried until `end`.
+    /// A 403 is not retried. A 401 is retried until `unauthorized_until`. If the first 401 comes later, a 401 is retried until
+    /// `end`.
     Drain { end: Instant, unauthorized_until: Instant },
-    /// After a 401 or 403, the uncordon is retried for [`DENIED_RETRIES`].
+    /// A 401 or 403 is retried for two seconds ([`DENIED_RETRIES`]).
     Uncordon { end: Instant },
 }
 

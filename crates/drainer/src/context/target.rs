@@ -128,8 +128,7 @@ impl<'a> Attempt<'a> {
         self.joined.get().is_some()
     }
 
-    /// Limits `window` to the deadline from [`Self::adopt_deadline`], if there is one. Keeps [`Termination::MayStay`], so that no
-    /// blocked pod is deleted.
+    /// Returns `window`, with an end no later than the adopted deadline. Without an adopted deadline, `window` is unchanged.
     pub(crate) fn limited_to_joined_claim(&self, window: Window) -> Window {
         let Some(deadline) = self.joined.get() else { return window };
         let at = self.invocation.clock.instant(deadline);
@@ -210,7 +209,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Runs `doing` to its end, and `other` concurrently. Drops `other` when `doing` ends.
+/// Runs `doing` and `other` concurrently. Drops `other` when `doing` ends.
 pub(crate) async fn beside<T>(doing: impl Future<Output = T>, other: impl Future) -> T {
     match select(pin!(doing), pin!(other)).await {
         Either::Left((done, _)) => done,

@@ -42,8 +42,8 @@ impl KubeletWatch {
         Self { client: client.clone(), watch, claim: claim.clone(), silence: Silence::None }
     }
 
-    /// Returns the initial state of the kubelet, then the state after each change of the node, and [`Kubelet::Dead`] when the
-    /// node counts as dead. If the watch breaks, returns the last known state. Cancel safe.
+    /// The first call returns the present state of the kubelet. Each later call waits until the node changes or counts as dead
+    /// ([`Kubelet::Dead`]). If the watch breaks, returns the last known state. Cancel safe.
     pub(crate) async fn next(&mut self) -> Kubelet {
         let change = tokio::select! {
             biased;

@@ -15,10 +15,10 @@ use crate::kube::watch::{Listed, Selection};
 use crate::kube::{ApiError, CALL_TIMEOUT, until};
 use crate::node::ClaimedNode;
 
-/// For this time after a claim, no new node can take the claimed node's name, because a new instance has to boot first.
+/// Time after a claim before a new node can take the claimed node's name. A new instance has to boot first.
 const NAME_IS_KEPT: Duration = Duration::from_secs(5);
 
-/// Timeout for the next data of a list, longer than the API server's timeout of 60 s (kube-apiserver, `--request-timeout`).
+/// Maximum wait for the next data of a list response. Longer than the API server's own timeout of 60 s (`--request-timeout`).
 const LIST_TIMEOUT: Duration = Duration::from_secs(65);
 
 pub(super) fn pods_of(client: &Client, node: &str) -> Selection<Pod> {

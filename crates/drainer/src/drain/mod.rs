@@ -51,7 +51,7 @@ use side_task::SideTask;
 /// Maximum wait for the answers to the first evictions before the pod watch begins.
 const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 
-/// Delay of the first evictions if another notice holds the claim, because that notice's drain evicts first.
+/// Delay of the first evictions if another notice holds the claim. The other notice's drain evicts first.
 const HEAD_START: Duration = Duration::from_secs(3);
 
 pub(crate) struct Drain<'a> {
@@ -73,7 +73,7 @@ pub(crate) struct Drain<'a> {
 
 /// Reason why [`Drain::next`] returned.
 enum WaitEnd {
-    /// An event was recorded, or the next step of the drain is due.
+    /// A response or a change in the cluster was observed, or the next step of the drain is due.
     Change,
     TimeUp,
     Stopped(StopReason),
@@ -114,8 +114,8 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Drains until the node is empty, the time is up or `stop` completes. `hook` returns time limits that respect the lifecycle
-    /// hook's timeouts. `side_task` publishes messages meanwhile.
+    /// Drains until the node is empty, the time is up or `stop` completes. `hook` resolves to the time limits that
+    /// the lifecycle hook allows. `side_task` publishes messages meanwhile.
     pub(crate) async fn run(
         mut self,
         mut hook: impl FusedFuture<Output = Window> + Unpin,

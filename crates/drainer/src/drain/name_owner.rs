@@ -14,11 +14,11 @@ use crate::node::cordon_again;
 /// Pause after a refused read. An API server that has just started may refuse allowed requests.
 const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 
-/// Result of the check whether the claimed node's name now belongs to another node.
+/// Node that now has the claimed node's name.
 pub(super) enum NameOwner {
-    /// The name belongs to the node of another instance.
+    /// The node of another instance has the name.
     Another,
-    /// The name belongs to the claimed node. Also used if no node has the name, or the read failed.
+    /// The claimed node has the name. Also used if no node has the name, or the read failed.
     Claimed { cordoned_again: bool },
 }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::name_owner::{NameOwner, check_name_owner};
 
-/// New pods that are held back until their node has been checked.
+/// New pods that are held back until a check shows that their node is still the claimed node.
 pub(super) struct Newcomers<'a> {
     client: &'a Client,
     claim: &'a Claim,
@@ -23,7 +23,7 @@ pub(super) struct Newcomers<'a> {
     is_anothers: bool,
 }
 
-/// Running check of the node to which new pods came. `checked_pods` is the number of pods that waited when the check started.
+/// Unfinished check of the node. `checked_pods` is the number of pods that were held back before the check.
 struct NameOwnerCheck {
     checked_pods: usize,
     owner: LocalBoxFuture<'static, NameOwner>,
@@ -36,7 +36,7 @@ pub(super) struct NewPods {
 }
 
 impl<'a> Newcomers<'a> {
-    /// Creates an empty list of new pods. `end` is the deadline of each check.
+    /// Creates an empty list of new pods. Checks of the node's name are retried until `end`.
     pub(super) fn new(client: &'a Client, claim: &'a Claim, end: Instant) -> Self {
         Self { client, claim, end, held: Vec::new(), check: None, is_anothers: false }
     }
@@ -76,8 +76,8 @@ impl<'a> Newcomers<'a> {
         }
     }
 
-    /// Returns the waiting pods after a check of the node. If the node belongs to another instance, drops the pods. Waits forever
-    /// if no pods wait. Cancel safe.
+    /// Checks that the node's name still belongs to the claimed node, then returns the pods that were held back. If the name
+    /// belongs to another node, drops the pods. If no pod is held back, waits forever. Cancel safe.
     pub(super) async fn next(&mut self) -> NewPods {
         if self.held.is_empty() {
             return std::future::pending().await;

@@ -67,7 +67,7 @@ impl<'a> SideTask<'a> {
         self.stage == Stage::Begun
     }
 
-    /// Completes the current publication. Drops the publications in the queue, because the receipt has the same content.
+    /// Completes the current publication if it has begun. Drops the queued ones, because the receipt has the same content.
     pub(crate) async fn finish(self) {
         if self.has_begun() && !self.doing.is_terminated() {
             self.doing.await;

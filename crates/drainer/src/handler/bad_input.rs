@@ -27,7 +27,7 @@ fn no_call(name: &'static str, event: Value, becomes: Result<Ending, &'static st
     Row { name, settings: &[], event, api: Vec::new(), aws: Vec::new(), becomes, sentence }
 }
 
-/// Builds a test case of a spot notice that drains a node with `pods`. `then` has the API calls after the list of pods.
+/// Builds a test case of a spot notice that drains a node with `pods`. `then` has the API calls after the pods were listed.
 fn drained(name: &'static str, pods: &[Value], then: Vec<Expected>) -> Row {
     let api = [claim().says(200, node()), call("GET /api/v1/pods").says(200, list("Pod", pods))];
     let api = api.into_iter().chain(then).collect();

@@ -26,19 +26,18 @@ use crate::kube::{ApiError, CALL_TIMEOUT, list};
 const WATCH_SECONDS: u32 = 240;
 /// Minimum duration of a healthy watch. After a shorter watch, the pause before the next watch grows.
 const HEALTHY: Duration = Duration::from_secs(5);
-/// Minimum pause after a watch that the API server ended in less than [`HEALTHY`]. The API server ends a new watch during a burst
-/// of changes, for example while all pods of a full node leave (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`). With a
-/// pause of 100 ms, 2 of 11 drains lost the watch again.
+/// Minimum pause after a watch that the API server ended within [`HEALTHY`]. The API server ends a new watch during a burst of
+/// changes, for example while all pods of a full node leave (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`). A pause
+/// of 100 ms was too short in 2 of 11 drains.
 const AFTER_A_BURST: Duration = Duration::from_millis(300);
-/// Timeout for the start of a watch, longer than the API server's wait of 3 s for its cache (apiserver, `watch_cache.go`). The
-/// timeout is shorter than [`HEALTHY`], so that a watch that never started does not count as healthy.
+/// Timeout for the start of a watch. Longer than the API server's wait of 3 s for its cache (apiserver, `watch_cache.go`).
+/// Shorter than [`HEALTHY`], so a watch that never starts is unhealthy.
 const BEGINS_WITHIN: Duration = Duration::from_secs(4);
 const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
 /// Capacity of the event queue, larger than the number of pods on a node. While the queue is full, the watch waits.
 const CHANGES_QUEUED: usize = 256;
 const TOO_MANY_REQUESTS: u16 = 429;
-/// Maximum number of attempts to resume a watch at a busy API server. After the last attempt, the objects are listed again. A
-/// list costs the API server more.
+/// Maximum number of attempts to resume a watch while the API server is busy. After the last attempt, the objects are listed.
 const MAX_RESUMES_WHILE_BUSY: u32 = 5;
 
 #[derive(Debug)]

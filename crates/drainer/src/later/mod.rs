@@ -20,8 +20,8 @@ pub(crate) enum Later {
     At(Timestamp, ScheduleName),
 }
 
-/// Sleeps until `at` and returns `true`. If the sleep would last longer than [`SLEEPS_FOR`] or the invocation, returns
-/// `false` at once.
+/// Sleeps until `at` and returns `true`. Returns `false` at once if `at` is too late for the invocation or
+/// more than [`SLEEPS_FOR`] away.
 pub(crate) async fn sleep_if_short(at: Timestamp, invocation: &Invocation) -> bool {
     let wakes = invocation.clock.instant(at);
     let is_short = wakes <= invocation.drains_until().min(Instant::now() + SLEEPS_FOR);

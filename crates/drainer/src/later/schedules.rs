@@ -1,6 +1,6 @@
 //! Creates and deletes one-time schedules of EventBridge Scheduler that invoke the function.
 //!
-//! The name of a schedule contains the instance and the maintenance, so an updated notice moves the existing schedule.
+//! The name of a schedule contains the instance and the maintenance, so a changed notice updates the existing schedule.
 
 use std::iter;
 
@@ -42,7 +42,7 @@ impl ScheduleName {
         Self::new(&notice.instance, &purpose(notice))
     }
 
-    /// Returns the schedule name for a drain that is postponed again. The fired schedule that [`Self::of`] names may still exist.
+    /// Returns a second schedule name, for a drain that is postponed again. The first schedule may still exist after it fired.
     pub(crate) fn second(notice: &Notice) -> Self {
         Self::new(&notice.instance, &format!("{}.again", purpose(notice)))
     }
@@ -60,8 +60,8 @@ impl ScheduleName {
         Self::new(&notice.instance, &format!("{}.{end}{number}", purpose(notice)))
     }
 
-    /// Creates the name of a schedule. Characters that EventBridge Scheduler does not allow become `-`. A long `purpose` loses
-    /// its beginning and keeps its end, because the id of an AWS Health event ends with a unique number.
+    /// Creates the name of a schedule. Characters that EventBridge Scheduler does not allow become `-`. A long `purpose` keeps
+    /// only its end, because an AWS Health event id ends with a unique number.
     fn new(instance: &InstanceId, purpose: &str) -> Self {
         let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
         let purpose: Vec<char> = purpose.chars().map(legal).collect();
@@ -213,7 +213,7 @@ pub(crate) enum Deleted {
     No,
 }
 
-/// Answer to `CreateSchedule`: a schedule with the same name exists already, or not.
+/// Result of `CreateSchedule`. `Yes` if a schedule with this name existed already.
 enum Exists {
     Yes,
     No,

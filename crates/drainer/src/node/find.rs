@@ -35,8 +35,8 @@ pub(crate) async fn find(nodes: &Api<Node>, instance: &Instance) -> Result<Optio
     }
 }
 
-/// Returns the usual names of the instance's node, most common first. Leaves out a private DNS name that is no valid node name,
-/// because the name becomes part of a URL.
+/// Returns the usual names of the instance's node, most common first. Leaves out an invalid private DNS name, because
+/// the name becomes part of a URL.
 pub(super) fn guesses(instance: &Instance) -> Vec<String> {
     let id = instance.id.as_str();
     let dns_name = instance.private_dns_name.as_deref().filter(|name| is_node_name(name));
@@ -92,7 +92,7 @@ pub(super) async fn by_provider_id(nodes: &Api<Node>, instance: &Instance) -> Re
     in_pages(nodes, ListParams::default(), |name, of_node| instance.is_named_by(of_node).then(|| name.to_owned())).await
 }
 
-/// Reads nodes page by page and passes each name and provider id to `is_it`. Returns the first value that `is_it` returns.
+/// Reads nodes page by page and passes each name and provider id to `is_it`. Returns the first result that is not `None`.
 pub(super) async fn in_pages<T>(
     nodes: &Api<Node>,
     which: ListParams,

@@ -35,7 +35,7 @@ pub(crate) enum NodeError {
 }
 
 impl NodeError {
-    /// Moves [`Unclaimed`] into the `Ok` value, because only errors of the API server are retried.
+    /// Returns [`Unclaimed`] as `Ok(Err(…))`, so that only errors of the API server are retried.
     pub(crate) fn settled<T>(done: Result<T, Self>) -> Result<Result<T, Unclaimed>, ApiError> {
         match done {
             Ok(done) => Ok(Ok(done)),

@@ -30,7 +30,7 @@ impl NodeWatch {
         Self { name: name.to_owned(), watch: selection.watch(None), is_logged: false }
     }
 
-    /// Returns the node initially and after each change. `None` if the node does not exist or cannot be watched.
+    /// Returns the node at once, then after each change. Returns `None` if the node does not exist or cannot be watched.
     pub(crate) async fn next(&mut self) -> Option<Node> {
         match self.next_change().await {
             ObservedNodeChange::Is(node) => Some(*node),
@@ -65,8 +65,7 @@ impl NodeWatch {
     }
 }
 
-/// Waits until the node no longer has a claim, for example after AWS has cancelled the event. Goes on waiting if the node is
-/// gone, is unreadable or belongs to another instance.
+/// Waits until the node no longer has a claim. Goes on waiting if the node is gone, is unreadable or belongs to another instance.
 pub(crate) async fn until_unclaimed(nodes: &Api<Node>, claim: &Claim) {
     let mut watch = NodeWatch::of(nodes.clone(), &claim.node);
     loop {

@@ -49,7 +49,7 @@ impl BlockedPods {
     }
 }
 
-/// Returns the record of a blocked pod. The record contains the blocker, and the time at which the blockage ends at the latest.
+/// Returns the record of a blocked pod. The record contains the blocker and the latest possible end of the blockage.
 fn blocked(pod: BlockedPod, clock: Clock) -> PodRecord {
     let BlockedPod { uid, name, by, until, grace, advice } = pod;
     let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();

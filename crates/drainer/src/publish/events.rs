@@ -40,7 +40,7 @@ pub(super) async fn end(context: &Context, detail: String, invocation: &Invocati
     publish(context, (RECEIPT, "the receipt is in the log"), detail, invocation).await;
 }
 
-/// Sends a message to the announcer's queue and to the event bus. A failure is only logged. The log line ends with `effect`.
+/// Sends a message to the announcer's queue and to the event bus. Logs each failure and its `effect`.
 async fn publish(context: &Context, (detail_type, effect): (&str, &str), detail: String, invocation: &Invocation) {
     let until = invocation.announces_until().min(Instant::now() + PATIENCE);
     let in_the_queue = async {

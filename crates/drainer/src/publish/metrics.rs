@@ -68,8 +68,8 @@ fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 15] {
     ]
 }
 
-/// Returns `true` if this notice's drain made the pod leave. If it is unknown which client did, the pod counts for the notice
-/// that holds the claim.
+/// Returns `true` if this notice's drain made the pod leave. If the cause is unknown, the pod counts for the notice that holds
+/// the claim.
 fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
     match publication.left_by(pod) {
         Some(RequestedBy::ThisDrain) => true,

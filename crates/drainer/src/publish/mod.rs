@@ -21,7 +21,7 @@ use blockage::BlockedPods;
 /// Maximum size of a receipt in bytes. EventBridge accepts events of 256 KB.
 const MOST_BYTES: usize = 240 * 1024;
 
-/// Returns `true` if the first invocation of the notice has just claimed the node, or was denied the claim.
+/// Returns `true` in a notice's first invocation if the notice claimed the node or was denied the claim.
 pub(crate) fn publishes_begin(claim: &Claim, history: &History) -> bool {
     match claim.how {
         ClaimResult::First | ClaimResult::CordonedByOthers | ClaimResult::Denied(_) => history.earlier.is_empty(),

@@ -34,8 +34,8 @@ impl Record {
         self.left_by = left_by.collect();
     }
 
-    /// Records the pods that earlier invocations left on the node. Used after the end of the lifecycle hook. Pods whose UID is in
-    /// `on_node` count as lost. If `on_node` is `None`, all these pods count as lost.
+    /// Records the fate of the pods that earlier invocations left on the node, after the lifecycle hook has ended. A pod in
+    /// `on_node` is lost, any other pod is unconfirmed. If `on_node` is `None`, every pod is lost.
     pub(crate) fn left_to_a_hook(&mut self, history: &History, on_node: Option<&BTreeSet<String>>) {
         let record = |pod: &PodRecord| match on_node {
             Some(uids) if !uids.contains(&pod.uid) => ended(pod, Fate::Unconfirmed, "it left between two invocations"),

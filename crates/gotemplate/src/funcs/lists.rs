@@ -53,7 +53,7 @@ fn split_list(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(split(separator, text, 0)?.into_iter().map(Value::from).collect())
 }
 
-/// Splits a text. Fails if the parts, with `extra` bytes for each part, exceed the maximum size of a value.
+/// Splits a text. Fails if the parts exceed the maximum size of a value. Each part counts `extra` more bytes.
 pub(super) fn split<'a>(separator: &str, text: &'a str, extra: usize) -> Result<Vec<&'a str>, String> {
     let count = if separator.is_empty() { text.chars().count() } else { text.matches(separator).count() + 1 };
     bounds::check_size(count.saturating_mul(bounds::VALUE + extra).saturating_add(text.len()))?;
@@ -121,7 +121,7 @@ fn concat(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(all))
 }
 
-/// Returns the whole numbers from 0 up or down to the argument, without the argument itself.
+/// Returns `[0 1 2]` for `until 3`, and `[0 -1 -2]` for `until -3`.
 fn until(arguments: &Arguments<'_>) -> Result<Value, String> {
     let end = arguments.integer(0)?;
     bounds::check_size(usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX).saturating_mul(bounds::VALUE))?;

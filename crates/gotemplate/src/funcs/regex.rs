@@ -50,7 +50,7 @@ impl<'a> Search<'a> {
         Ok(Self { arguments, expression, size, text })
     }
 
-    /// Prepares a search. Charges the cost of finding the first match to the budget of the rendering.
+    /// Prepares a search. Reduces the budget by the cost of finding the first match.
     fn first(arguments: &'a Arguments<'_>) -> Result<Self, String> {
         let search = Self::of(arguments)?;
         search.charge(0)?;

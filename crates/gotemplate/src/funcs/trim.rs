@@ -62,7 +62,7 @@ fn substr(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(between(text, start, end)))
 }
 
-/// Returns the characters that are completely between the bytes `start` and `end`.
+/// Returns the text from byte `start` to byte `end`, without incomplete characters.
 pub(super) fn between(text: &str, start: usize, end: usize) -> &str {
     text.get(text.ceil_char_boundary(start)..text.floor_char_boundary(end)).unwrap_or_default()
 }

@@ -19,7 +19,7 @@ pub(super) fn described(value: &Value) -> String {
     }
 }
 
-/// Appends the formatted value. Applies the verb to each item of a list, and each key and value of a map.
+/// Appends the formatted value. Applies the verb to each item of a list, and to each key and value of a map.
 pub(super) fn write(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Result<(), String> {
     match value {
         Value::Null if matches!(verb, 'v' | 'T') => flags.pad(out, "<nil>"),

@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 
-/// Number of digits after which every `f64` has only zeros.
+/// Enough digits for the exact value of every `f64`.
 const DIGITS: usize = 1_100;
 
 /// Formats a number as `%v` does, with the fewest digits that parse to the same number.
@@ -50,7 +50,7 @@ pub(crate) fn general(value: f64, precision: Option<usize>) -> String {
     without_zeros(&format!("{value:.*}", usize::try_from(decimals).unwrap_or(0))).to_owned()
 }
 
-/// Adds a missing decimal point, and zeros up to `digits` digits, for the flag `#` in `%#g`.
+/// Implements the flag `#`: adds a missing decimal point, and zeros until the number has `digits` digits.
 pub(crate) fn with_point(text: &str, digits: usize) -> Result<String, String> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return Ok(text.to_owned());

@@ -46,7 +46,7 @@ const PARTS: [(&str, Part); 34] = [
 enum Part {
     /// Directive of `strftime` for the element, such as `%B` for `January`.
     With(&'static str),
-    /// Directive of `strftime` for `Jan` or `Mon`. Before a lowercase letter, as in `Janet`, both are plain text.
+    /// Directive of `strftime` for `Jan` or `Mon`. `Janet` is plain text, because a lowercase letter follows `Jan`.
     Short(&'static str),
     /// Short name of the time zone, such as `MST`.
     Zone,
@@ -75,7 +75,7 @@ pub(crate) fn format(time: &Zoned, layout: &str) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// Returns the element at the start of a layout, and the element's length. `None` if the layout starts with other text.
+/// Returns the element at the start of a layout, and the element's length. Returns `None` for other text.
 fn part(layout: &str) -> Option<(Part, usize)> {
     let known = PARTS.iter().find(|(name, part)| {
         layout.strip_prefix(name).is_some_and(|after| match part {

@@ -14,7 +14,7 @@ const RFC_3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
 /// Layout of Go's print format, as in `Time.String`.
 const GO: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
-/// Parses a string in RFC 3339 or Go's print format, or a number of seconds since 1970, as a time.
+/// Converts a value to a time. Accepts RFC 3339, Go's print format and seconds since 1970.
 pub(crate) fn of(value: &Value) -> Option<Zoned> {
     match value {
         Value::Number(seconds) => {

@@ -29,7 +29,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Calls a method of Go's `time.Time`, such as `.Format`, on `value`. Fails if `value` is no time.
+    /// Calls a method of Go's `time.Time`, such as `.Format`, on `value`. Fails if `value` is not a time.
     pub(super) fn method(
         &self,
         value: &Value,

@@ -31,7 +31,7 @@ pub(super) struct Run<'a> {
     pub(super) budget: Budget,
 }
 
-/// Result of rendering a node: `Break` or `Continue` if the node ends the iteration of a `{{ range }}`.
+/// Effect of a rendered node on the enclosing `{{ range }}`.
 enum Flow {
     On,
     Break,

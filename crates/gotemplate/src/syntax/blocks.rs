@@ -25,7 +25,7 @@ pub(crate) fn parse(source: &str) -> Result<Tree, Fault> {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads nodes to the end of the text, or to the `{{ end }}` or `{{ else }}` of the block.
+    /// Reads nodes up to the `{{ end }}` or `{{ else }}` of a block. Outside of blocks, reads to the end of the text.
     pub(super) fn nodes(&mut self, within: Option<Opened<'a>>) -> Result<(Vec<Node>, Stop), Fault> {
         let mut nodes = Vec::new();
         loop {

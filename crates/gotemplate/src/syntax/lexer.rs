@@ -48,7 +48,7 @@ impl<'a> Lexer<'a> {
         self.token(Kind::Bad(why), start, end)
     }
 
-    /// Reads the text before the next action, and the action. Returns `false` if no action follows.
+    /// Reads the text up to the next `{{`, then the action that begins there. Returns `false` if there is no `{{`.
     fn text_and_action(&mut self) -> Result<bool, Bad<'a>> {
         let Some(length) = self.rest().find("{{") else {
             if !self.rest().is_empty() {

@@ -19,7 +19,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Call { at: keyword.at, name, argument })
     }
 
-    /// Reads a `{{ block }}` as the definition of a template and a call of the same template.
+    /// Reads a `{{ block }}`, which defines a template and calls it.
     pub(super) fn block(&mut self, opened: Opened<'a>) -> Result<Node, Fault> {
         let name = self.name("{{block}}")?;
         let argument = self.pipeline("{{block}}", Kind::Close)?;

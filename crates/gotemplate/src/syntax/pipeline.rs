@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         Ok((Vec::new(), Binding::Declare))
     }
 
-    /// Reads a function or value with its arguments, and the `|` that may follow.
+    /// Reads one command of a pipeline, and the `|` that may follow.
     fn command(&mut self, context: &str, stage: usize) -> Result<Command, Fault> {
         let mut operands = Vec::new();
         loop {
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Fails if the operand is `nil`, or has arguments but is neither a function nor a field.
+/// Fails if the operand is `nil`. Only functions and fields may have arguments.
 fn check_callable(operand: &Operand, argument: Option<&Operand>, stage: usize) -> Result<(), Fault> {
     let takes_arguments = matches!(operand.base, Base::Function(_)) || !operand.fields.is_empty();
     if matches!(operand.base, Base::Literal(Value::Null)) {

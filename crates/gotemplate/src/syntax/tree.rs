@@ -62,7 +62,7 @@ pub(crate) enum Binding {
     Assign,
 }
 
-/// Function or value with its arguments.
+/// Function or method with its arguments, or a value.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) operand: Operand,

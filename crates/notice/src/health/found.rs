@@ -61,7 +61,7 @@ impl Maintenance {
         self.id.starts_with(FOUND)
     }
 
-    /// Returns `true` if `id` equals `self.id`, or one of the ids that a lookup in EC2 may give to this maintenance.
+    /// Returns `true` if `id` is `self.id` or one of [`Self::found_ids`].
     #[must_use]
     pub fn is(&self, id: &str) -> bool {
         self.id == id || self.found_ids().iter().any(|found| found == id)

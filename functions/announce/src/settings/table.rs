@@ -26,7 +26,7 @@ pub(super) const QUEUE_ARN: Setting = Setting {
     meaning: "whose messages are accepted; the template sets it",
 };
 
-/// Log group of the drain function. The CloudFormation template sets this name.
+/// Log group of the drain function. The CloudFormation template sets the value.
 pub(super) const LOG_GROUP: Setting = Setting {
     name: "SPILLWAY_LOG_GROUP",
     default: NONE,

@@ -23,8 +23,7 @@ impl fmt::Display for StoredName {
 /// Parsed value. `None` if invalid.
 type Accepted<T> = Option<T>;
 
-/// Parses the name of the parameter, or the ARN of the secret, that stores the webhook's settings. Errors omit the value, which
-/// may be a secret.
+/// Parses the name of a parameter or the ARN of a secret. Errors do not contain the value, which may be secret.
 pub(super) fn stored_name(value: &str) -> Result<Option<StoredName>, String> {
     match value {
         "" => Ok(None),

@@ -12,12 +12,12 @@ const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Minimum timeout of an eviction. The API server answered each of 110 concurrent evictions within 240 ms.
 pub const LEAST_EVICTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Minimum time from the first eviction request for a pod of the tier `Critical` or `Last` to the forced deletion. In this
+/// Minimum time from a pod's first eviction request to its forced deletion. Applies to the tiers `Critical` and `Last`. In this
 /// time, the pod's PDB may allow the eviction.
 const LEAST_TIME_FOR_A_BUDGET: Duration = Duration::from_secs(20);
 
-/// Maximum time from the first eviction request for a critical pod to its forced deletion. The limit applies if a lifecycle
-/// hook holds the instance and ordinary pods remain.
+/// Time between the eviction of a critical pod and its forced deletion. From this eviction on, critical pods do not wait for
+/// ordinary pods. Applies if a lifecycle hook holds the instance.
 const MOST_TIME_FOR_A_BUDGET: Duration = Duration::from_mins(10);
 
 impl Window {
@@ -58,10 +58,10 @@ impl Window {
     }
 
     /// Returns the time from which a critical pod is evicted even if ordinary pods remain. From this time on, do-not-disrupt
-    /// annotations are ignored, too. The time is not later than [`Self::last_from`].
+    /// annotations are ignored, too. The earlier of [`Self::last_from`] and this time:
     /// * If AWS takes the instance at an unknown time: the start of the window.
-    /// * If AWS takes the instance at a known time: the middle of the window.
-    /// * If a hook holds the instance: ten minutes before the forced deletion, but not before the middle of the window.
+    /// * If AWS takes the instance at a known time: [`Self::half`].
+    /// * If a hook holds the instance: ten minutes before the forced deletion, or [`Self::half`] if that is later.
     pub fn critical_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);
@@ -75,9 +75,9 @@ impl Window {
         Some(opens.min(self.last_from(grace)?).max(self.start))
     }
 
-    /// Returns the time from which a pod of the tier `Last` is evicted even if other pods remain. If AWS takes the instance at
-    /// an unknown time: the start of the window. Otherwise the earlier of two times: [`Self::last_safe_moment`], and 20 s
-    /// (`LEAST_TIME_FOR_A_BUDGET`) before [`Self::forced_from`].
+    /// Returns the time from which a pod of the tier `Last` is evicted even if other pods remain:
+    /// * If AWS takes the instance at an unknown time: the start of the window.
+    /// * Otherwise: [`Self::last_safe_moment`], or 20 s before [`Self::forced_from`] if that is earlier.
     pub fn last_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::SoonAtUnknownTime { .. } = self.instance_goes {
             return Some(self.start);

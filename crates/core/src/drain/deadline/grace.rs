@@ -10,7 +10,7 @@ use super::Window;
 pub(super) const LEAST_GRACE: Duration = Duration::from_secs(1);
 
 /// Minimum time from now to the end of a shortened grace period. The API server counts the period from the pod's first
-/// deletion. If the period is over when the request to shorten arrives, the pod is killed within a second.
+/// deletion, and kills the pod at once if the shortened period is already over.
 const AHEAD: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Grace {
     Clamped(Duration),
 }
 
-/// Deletion of a pod, which the API server has accepted.
+/// Deletion of a terminating pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
     /// Time of the first deletion request.

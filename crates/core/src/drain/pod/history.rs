@@ -80,7 +80,7 @@ impl PodHistory {
         self.is_refused && self.is_forced()
     }
 
-    /// Returns `false` if the API server answered all requests and accepted none. Returns `true` if no request was sent.
+    /// Returns `true` unless the recorded answers show that no request was accepted. A lost answer shows nothing.
     pub fn may_be_accepted(&self) -> bool {
         self.accepted_at.is_some() || self.answers.is_empty() || self.answers.contains_key("no-answer")
     }

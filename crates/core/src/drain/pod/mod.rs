@@ -1,7 +1,7 @@
 //! Tracks one pod of a drain: the pod's state, what blocks its eviction, and the next request. Pure.
 //!
 //! A *blocker*, such as a PodDisruptionBudget (PDB), prevents the eviction of a pod. A blocked pod waits until the blocker goes
-//! away or the next eviction is due. From [`Window::forced_from`] on, the pod is deleted despite the blocker.
+//! away or the next eviction is due. From [`Window::forced_from`] on, a running pod that its PDB blocks is deleted.
 
 mod answers;
 pub mod blocker;
@@ -56,7 +56,7 @@ pub struct Tracked {
 pub enum PodState {
     Stays(Stays),
     /// No request is under way. The next request is sent at `due`, but not before the turn of the pod's tier. If `due` is `None`,
-    /// the pod waits for its blocker to go away, or is not evicted again.
+    /// the pod waits for its blocker to go away, or is a returned pod that the drain leaves alone.
     Waits {
         due: Option<Instant>,
     },
@@ -122,13 +122,13 @@ impl Tracked {
         matches!(self.state, PodState::Waits { .. })
     }
 
-    /// Returns `true` if the drain waits for the pod to leave. A pod with `is_returned` does not count.
+    /// Returns `true` if the drain waits for the pod to leave. Always `false` for a pod with `is_returned`.
     pub fn has_to_leave(&self) -> bool {
         !self.is_returned
             && matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
     }
 
-    /// Returns the time that the pod needs to leave: its grace period plus the time for detaching its volumes.
+    /// Returns the pod's grace period plus the time for detaching its volumes.
     pub fn needs(&self, window: Window) -> Duration {
         let detaching = if self.claims.is_empty() { Duration::ZERO } else { window.detaching };
         self.grace.saturating_add(detaching)
@@ -161,10 +161,9 @@ impl Tracked {
         self.blocked.by().and_then(Blocker::budget)
     }
 
-    /// Returns the time and method of the next request, if the pod's state does not change before:
+    /// Returns the time and method of the next request if the pod's state stays the same:
     /// * An eviction is sent at `due` of [`PodState::Waits`], or when the do-not-disrupt annotation is no longer respected.
-    /// * A deletion is sent from [`Window::forced_from`] on, if the pod is blocked, has a running container, and the drain waits
-    ///   for the pod.
+    /// * A blocked pod with a running container is deleted from [`Window::forced_from`] on, if the drain waits for the pod.
     /// * The result is `None` if the pod waits for its blocker to go away, or needs no request.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
@@ -186,7 +185,7 @@ impl Tracked {
         }
     }
 
-    /// Returns the end of the do-not-disrupt annotation that blocks the pod. For any other blocker, returns the time at which
+    /// Returns the time at which the blocking do-not-disrupt annotation ends. For any other blocker, returns the time at which
     /// the pod is deleted despite the blocker. `None`: the pod may stay.
     pub fn blocked_until(&self, window: Window) -> Option<Instant> {
         match (self.blocked.by(), self.state) {
@@ -201,8 +200,8 @@ impl Tracked {
         own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
-    /// Returns the earliest time of the next deletion. If the last request was a deletion, this is the later of `due` and the
-    /// time `RETRY` after that request. Otherwise, a deletion may be sent at once, and the result is a past time.
+    /// Returns the earliest time of the next deletion. If the last request was a deletion: `due`, but not earlier than `RETRY`
+    /// after that deletion. Otherwise there is no limit, and the time of the last request is returned.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }

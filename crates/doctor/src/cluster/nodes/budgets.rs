@@ -35,7 +35,7 @@ pub(super) enum Allows {
     Now(usize),
     NoneNow,
     Never,
-    /// Reason why the disruption controller cannot calculate the budget. No disruption is allowed.
+    /// Kubernetes cannot calculate how many disruptions the budget allows. The text is the reason.
     Unknown(String),
 }
 
@@ -111,7 +111,7 @@ fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
     }
 }
 
-/// Returns the reason if the disruption controller cannot calculate a budget (`pkg/controller/disruption/disruption.go`).
+/// Returns the reason why a budget cannot be calculated (`pkg/controller/disruption/disruption.go`). Otherwise, returns `None`.
 fn not_calculated(status: &PodDisruptionBudgetStatus) -> Option<String> {
     let failed = |condition: &&Condition| condition.type_ == "DisruptionAllowed" && condition.reason == "SyncFailed";
     let condition = status.conditions.iter().flatten().find(failed);

@@ -8,14 +8,14 @@ use spillway_core::drain::pod::blocker::BudgetName;
 pub(super) enum Cause {
     NeverAllows(BudgetName),
     AllowsNoneNow(BudgetName),
-    /// Budget with more pods on one node than can be evicted after a spot notice.
+    /// Budget whose pods on one node cannot all be evicted after a spot notice.
     AllowsFew(BudgetName, TooMany),
     SeveralBudgets(BTreeSet<BudgetName>),
     /// Budget, and the reason why the API server refuses to evict one of the budget's pods.
     Refused(BudgetName, String),
-    /// Grace period too long for a spot notice. The text names the pod's controller or, without a controller, the pod.
+    /// Grace period too long for a spot notice. The text names the pod or its controller.
     Grace(String),
-    /// Do-not-disrupt annotation. The text names the pod's controller or, without a controller, the pod.
+    /// Do-not-disrupt annotation. The text names the pod or its controller.
     DoNotDisrupt(String),
     /// Missing right to set the condition `DisruptionTarget` on the pods of a Job.
     NoDisruptionTarget,
@@ -24,7 +24,7 @@ pub(super) enum Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TooMany {
     pub(super) at_a_time: usize,
-    /// Largest number of the budget's pods on one node.
+    /// Number of the budget's pods on the node that has most of them.
     pub(super) on_a_node: usize,
 }
 

@@ -59,7 +59,7 @@ pub(super) struct Fleet {
     others: BTreeMap<&'static str, usize>,
     /// Nodes that Spillway drains and that have no `NodeClaim` and no label of Karpenter or EKS.
     pub(super) unowned: BTreeSet<NodeName>,
-    /// Nodes that Spillway drains and that have the taint `spillway/planned`, with their instances.
+    /// Instance of each node with the taint `spillway/planned`.
     pub(super) tainted: BTreeMap<NodeName, InstanceId>,
 }
 

@@ -27,7 +27,7 @@ pub(super) enum Rehearsal {
     Skipped,
 }
 
-/// Budget for which the API server did not respond to the dry-run eviction.
+/// Budget whose effect is unknown, because the dry-run eviction of one of its pods failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unanswered {
     pub(super) budget: BudgetName,

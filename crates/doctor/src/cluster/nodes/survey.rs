@@ -1,4 +1,4 @@
-//! Collects the causes that delay or block drains, with the affected nodes. Pure.
+//! Collects the causes that delay or block drains, and the nodes that each cause affects. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(super) struct HeldUp {
 #[derive(Debug)]
 pub(super) struct Covered {
     allowed: usize,
-    /// Pod on `node` whose eviction is tried as a dry run.
+    /// Pod for the dry-run eviction.
     pub(super) pod: Planned,
     pub(super) node: NodeName,
     on_nodes: BTreeMap<NodeName, usize>,
@@ -118,7 +118,7 @@ impl<'a> Survey<'a> {
         held_up
     }
 
-    /// Records budgets with more pods on a node than can be evicted after a spot notice. Call this after all pods are added.
+    /// Records budgets whose pods on one node cannot all be evicted after a spot notice. Call this after all pods are added.
     pub(super) fn record_slow_budgets(&mut self) {
         let rounds = usize::try_from(self.window.as_secs() / REPLACED_WITHIN.as_secs()).unwrap_or(usize::MAX);
         for (budget, Covered { allowed, mut on_nodes, .. }) in std::mem::take(&mut self.covered) {
@@ -138,7 +138,7 @@ fn controller(pod: &Pod) -> Option<&OwnerReference> {
     pod.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
-/// Returns kind and name of the pod's controller or, without a controller, the pod's name.
+/// Returns kind and name of the pod's controller. If the pod has no controller, returns the pod's name.
 fn owner(pod: &Pod, planned: &Planned) -> String {
     // The API server does not limit names in an owner reference.
     let shortened = |text: &str| text.chars().take(LONGEST_NAME).collect::<String>();

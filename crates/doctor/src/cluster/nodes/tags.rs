@@ -31,7 +31,7 @@ pub(super) async fn run_check(
     }
 }
 
-/// Returns one finding for tags that make Spillway ignore notices, and one finding for wrong tags without effect.
+/// Returns at most two findings about wrongly tagged instances: one about those that Spillway ignores, one about those it drains.
 fn findings(instances: &[Instance], cluster: &ClusterName, unowned: &BTreeSet<NodeName>, region: &str) -> Vec<Finding> {
     let mut tagged = BTreeMap::<bool, Tagged<'_>>::new();
     // Instances of another VPC may have the same DNS names.

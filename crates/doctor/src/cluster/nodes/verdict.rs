@@ -71,7 +71,7 @@ fn nodes<'a>(survey: &'a Survey<'_>) -> BTreeMap<&'a NodeName, Vec<String>> {
     nodes
 }
 
-/// Combines all budgets whose dry-run eviction got no response into one finding.
+/// Returns one finding about all budgets whose dry-run eviction got no response.
 fn budgets_unknown(unanswered: &[Unanswered]) -> Option<Finding> {
     let [Unanswered { why: first, .. }, ..] = unanswered else { return None };
     let count = unanswered.len();

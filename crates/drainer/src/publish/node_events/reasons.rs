@@ -61,7 +61,7 @@ pub(super) fn ended<'a>(drain: &ReceiptDrain<'_>) -> Option<EventDraft<'a>> {
     Some(EventDraft { about: About::Node, severity, reason, note, at: None, pods: None })
 }
 
-/// Returns the event about a pod that is lost or was requested to leave. Returns `None` for other pods.
+/// Returns the event about a lost, evicted or deleted pod. Returns `None` for other pods.
 pub(super) fn pod<'a>(drain: &ReceiptDrain<'_>, pod: &'a PodRecord) -> Option<EventDraft<'a>> {
     let left_by = drain.publication.left_by(pod);
     let (severity, reason, what) = match pod.fate {
