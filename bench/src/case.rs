@@ -11,11 +11,23 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Case {
     pub(crate) nodes: usize,
     pub(crate) pods: usize,
+    /// One part in so many of AWS' quotas.
+    pub(crate) part: usize,
 }
+
+/// Fewest nodes of a storm: more than EC2's quotas serve at once.
+pub(crate) const STORM: usize = 150;
+/// A part of a storm that the processors of a small machine can serve as fast as AWS would.
+const PART: usize = 10;
 
 impl Case {
     pub(crate) const fn new(nodes: usize, pods: usize) -> Self {
-        Self { nodes, pods }
+        Self { nodes, pods, part: 1 }
+    }
+
+    /// A tenth of a storm, with a tenth of AWS' quotas: a function waits for the quotas as long as in the whole storm.
+    pub(crate) fn tenth(self) -> Option<Self> {
+        (self.nodes >= STORM).then_some(Self { nodes: self.nodes / PART, part: PART, ..self })
     }
 
     /// Rounds of the case. The node of 110 pods gets all: its times spread by half from round to round. Above 150 nodes, a round
@@ -29,8 +41,9 @@ impl Case {
     }
 
     pub(crate) fn in_words(self) -> String {
-        let Self { nodes, pods } = self;
-        format!("{nodes} {} × {pods} pods", if nodes == 1 { "node" } else { "nodes" })
+        let Self { nodes, pods, part } = self;
+        let quotas = if part == 1 { String::new() } else { format!(" with 1/{part} of the quotas") };
+        format!("{nodes} {} × {pods} pods{quotas}", if nodes == 1 { "node" } else { "nodes" })
     }
 }
 
@@ -46,9 +59,10 @@ impl FromStr for Case {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('x').and_then(|(nodes, pods)| Some((nodes.parse().ok()?, pods.parse().ok()?)));
-        match parts {
-            Some((nodes @ 1.., pods @ 1..)) => Ok(Self { nodes, pods }),
+        let (size, part) = text.split_once('/').unwrap_or((text, "1"));
+        let sizes = size.split_once('x').and_then(|(nodes, pods)| Some((nodes.parse().ok()?, pods.parse().ok()?)));
+        match (sizes, part.parse()) {
+            (Some((nodes @ 1.., pods @ 1..)), Ok(part @ 1..)) => Ok(Self { nodes, pods, part }),
             _ => Err(format!("{text} is no case: a case is nodes x pods, such as 150x2")),
         }
     }
@@ -70,7 +84,8 @@ impl From<Case> for String {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}", self.nodes, self.pods)
+        write!(f, "{}x{}", self.nodes, self.pods)?;
+        if self.part == 1 { Ok(()) } else { write!(f, "/{}", self.part) }
     }
 }
 
@@ -107,8 +122,11 @@ mod tests {
     #[test]
     fn case_is_nodes_and_pods() {
         let case = Case::new(150, 15);
-        assert_eq!((case.to_string().as_str(), "150x15".parse()), ("150x15", Ok(case)));
-        for wrong in ["150", "x2", "0x2", "2x0", "2x-1", "a"] {
+        let tenth = case.tenth().expect("a storm");
+        for (case, text) in [(case, "150x15"), (tenth, "15x15/10")] {
+            assert_eq!((case.to_string().as_str(), text.parse()), (text, Ok(case)));
+        }
+        for wrong in ["150", "x2", "0x2", "2x0", "2x-1", "2x2/0", "a"] {
             assert!(wrong.parse::<Case>().is_err(), "{wrong}");
         }
     }

@@ -49,6 +49,7 @@ impl Function {
 
     /// Drains a scene. The processes stay, so that the next drain is warm.
     pub(crate) async fn drain(&self, fixture: &Fixture, scene: &Scene) -> Result<Figures, BedError> {
+        fixture.world.aws_side().divide_quotas(self.lambda.access_key_id(), scene.case.part).await?;
         let notices = fixture.notices(scene).await?;
 
         let start = fixture.begin();

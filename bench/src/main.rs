@@ -153,7 +153,9 @@ async fn run(options: &Options) -> Result<String, BedError> {
     let mut measured = Measured::default();
     measured.claims(&programs, options.runs).await?;
     for case in &options.cases {
-        measured.case(*case, &programs, options).await?;
+        for case in [Some(*case), case.tenth()].into_iter().flatten() {
+            measured.case(case, &programs, options).await?;
+        }
     }
     log("replacement first");
     let replacement = Some(Replacement::of(&programs.drain).await?);
@@ -197,7 +199,7 @@ impl Measured {
     async fn case(&mut self, case: Case, programs: &Programs, options: &Options) -> Result<(), BedError> {
         log(&format!("starting a world for {}", case.in_words()));
         let mut fixture = Fixture::start().await?;
-        let mut tools = programs.tools();
+        let mut tools = if case.part == 1 { programs.tools() } else { vec![Tool::Spillway] };
         for tool in &tools {
             let scene = fixture.scene(WARM_UP).await?;
             // A tool that cannot drain shows it in the first round.

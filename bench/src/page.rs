@@ -17,7 +17,7 @@ pub(crate) fn page(results: &Results) -> String {
     if results.sizes.iter().any(|size| size.tool == Tool::Before) {
         parts.push(table("Against BEFORE", &against_before(results)));
     }
-    parts.extend(results.cases().into_iter().map(|case| of_case(results, case)));
+    parts.extend(results.whole_cases().map(|case| of_case(results, case)));
     parts.push(starts(results));
     parts.extend(results.replacement.map(Replacement::in_words));
     if !results.beside.is_empty() {
@@ -116,7 +116,24 @@ fn of_case(results: &Results, case: Case) -> String {
         };
         text += &row(line.what, columns.iter().map(|(_, figures)| cell(figures)).collect());
     }
-    text
+    text + &processors(results, case).unwrap_or_default()
+}
+
+/// By how much the machine's processors fall short in a storm: its last cordon less that of its tenth.
+fn processors(results: &Results, case: Case) -> Option<String> {
+    let middle = |case: Case, value: fn(&Figures) -> Option<f64>| {
+        let values: Option<Vec<f64>> = results.of(case, Tool::Spillway).map(|run| value(&run.figures)).collect();
+        values.filter(|values| !values.is_empty()).map(|values| median(&values))
+    };
+    let tenth = case.tenth()?;
+    let last_cordon = |case| middle(case, |figures| figures.last_cordon_s);
+    let (whole_s, tenth_s) = (last_cordon(case)?, last_cordon(tenth)?);
+    let calls = middle(tenth, |figures| Some(to_f64(figures.calls_of("DescribeInstances"))))? / to_f64(tenth.nodes);
+    Some(format!(
+        "\nWith a tenth of the nodes and of AWS' quotas, the last cordon comes after {tenth_s:.1} s, with {calls:.1} EC2 calls a node. \
+        The other {:.1} s are by how much this machine's processors fall short.\n",
+        whole_s - tenth_s
+    ))
 }
 
 fn starts(results: &Results) -> String {
@@ -207,11 +224,13 @@ fn how() -> String {
         Spillway's do. `deploy/optional/flow-control.yaml` is not applied.\n\
         * **AWS**: moto. EC2 has two buckets of `DescribeInstances` for each tool: 50 calls at once and 10 a second by ids\n  \
         alone, 100 and 20 with a filter. On AWS it is not verified that both serve one id. EKS answers ten `DescribeCluster` a\n  \
-        second, Parameter Store 40 reads: of 150 cold functions the last has its cluster's endpoint after 2.4 s at the earliest,\n  \
-        which the limit of the last cordon leaves out. In a case of several nodes each node is as large as a kubelet's. Lambda's\n  \
-        queue retries as on AWS (`EXECUTIONS=10` allows the function so many at a time). The function is cold for each notice, after\n  \
-        one self-test. It has the machine's processors; on Lambda it has 256/1769 of one. Lambda's own part of a start, and\n  \
+        second, Parameter Store 40 reads. In a case of several nodes each node is as large as a kubelet's. Lambda's queue retries\n  \
+        as on AWS (`EXECUTIONS=10` allows the function so many at a time). The function is cold for each notice, after one\n  \
+        self-test. It has the machine's processors; on Lambda it has 256/1769 of one. Lambda's own part of a start, and\n  \
         EventBridge's way, are in no figure.\n\
+        * **A storm** is also measured with a tenth of its nodes and of these quotas, which needs few processors. Its last cordon\n  \
+        is judged there: at most 2 s after the last answer that the quotas allow. Parameter Store is read when EKS has not\n  \
+        answered for half a second.\n\
         * **Times** count from the notice: the event in Lambda's queue, the message in NTH's queue. Cordons and evictions are\n  \
         those that the API server answered, by its audit log. Spillway's drain ends after a wait for late pods. Calls come from\n  \
         the AWS side's journal, memory (`VmHWM`) and processor time from the kernel.\n\
@@ -255,6 +274,21 @@ mod tests {
         assert!(page.contains("## 1 node × 110 pods\n\n|  | Spillway | the evictions alone |\n"), "{page}");
         assert!(page.contains("| last eviction, s | 0.30 | 0.25 |\n"), "{page}");
         assert!(!page.contains("Beside other tools"), "{page}");
+    }
+
+    #[test]
+    fn storm_names_the_seconds_of_the_processors() {
+        let mut results = results();
+        let storm = Case::new(150, 2);
+        let run = |case, seconds| {
+            let mut run = results.runs[0].clone();
+            (run.case, run.figures.last_cordon_s) = (case, Some(seconds));
+            run.figures.calls = [("DescribeInstances".to_owned(), 30)].into();
+            run
+        };
+        results.runs = vec![run(storm, 6.0), run(storm.tenth().expect("a storm"), 3.5)];
+        let page = page(&results);
+        assert!(page.contains("comes after 3.5 s, with 2.0 EC2 calls a node. The other 2.5 s are"), "{page}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Requirements, and whether they are met. Pure. A count is judged by its worst round, a time by the median of ratios
 //! within a round. A failed drain of Spillway misses the requirements of its case.
 
-use crate::case::{Case, FIFTY_NODES, FULL_NODE, LARGE_NODE, Tool};
+use crate::case::{Case, FIFTY_NODES, FULL_NODE, LARGE_NODE, STORM, Tool};
 use crate::figures::Figures;
 use crate::results::{Results, Run};
 use crate::starts::{Claims, Size};
@@ -26,11 +26,11 @@ const TIMES_AN_EMPTY_START: f64 = 3.0;
 const ZIPPED_MB: f64 = 5.0;
 const PEAK_MIB: f64 = 20.0;
 
-/// EC2's two buckets of `DescribeInstances` together: calls at once, and calls a second from then on.
-const EC2_AT_ONCE: usize = 150;
-const EC2_A_SECOND: f64 = 30.0;
-/// Longest time from EC2's last token to the last cordon.
-const BEHIND_EC2_S: f64 = 2.0;
+/// AWS' quotas on the way to a cordon: calls at once, and calls a second from then on. The two buckets of `DescribeInstances`
+/// together; EKS and Parameter Store together, less the 20 calls of the latter's first half second, in which it is not read.
+const QUOTAS: [(f64, f64); 2] = [(150.0, 30.0), (30.0, 50.0)];
+/// Longest time from the last answer that the quotas allow to the last cordon.
+const BEHIND_QUOTAS_S: f64 = 2.0;
 const EC2_CALLS_A_NODE: f64 = 3.0;
 
 type Value = fn(&Figures) -> Option<f64>;
@@ -90,7 +90,11 @@ fn of_case(results: &Results, case: Case) -> Vec<Row> {
     let runs: Vec<&Run> = results.of(case, Tool::Spillway).collect();
     let all = |value: fn(&Figures) -> f64| -> Vec<f64> { runs.iter().map(|run| value(&run.figures)).collect() };
     let (name, pods) = (case.in_words(), case.nodes * case.pods);
-    let mut rows = if case.nodes == 1 { requests(&name, case, &runs) } else { Vec::new() };
+    let mut rows = match case {
+        Case { nodes: 1, .. } => requests(&name, case, &runs),
+        Case { part: 2.., .. } => vec![last_cordon(&name, case, &runs)],
+        Case { .. } => Vec::new(),
+    };
     if case == LARGE_NODE {
         let what = format!("{name}: peak memory, MiB");
         let peaks = all(|of| mib(of.peak_memory));
@@ -102,18 +106,14 @@ fn of_case(results: &Results, case: Case) -> Vec<Row> {
         let what = format!("{name}: last eviction, against the evictions alone");
         rows.push(by_median(what, required, &ratios, |times| times <= TIMES_THE_BASELINE));
     }
-    if case.nodes > 1 {
+    if case.nodes > 1 && case.part == 1 {
         let (cordoned, evicted) = (all(|of| to_f64(of.cordoned_in_window)), all(|of| to_f64(of.evicted_in_window)));
         let what = format!("{name}: nodes cordoned within 120 s");
         rows.push(by_worst(&what, case.nodes.to_string(), 0, &cordoned, |count| is(count, case.nodes)));
         let what = format!("{name}: pods evicted within 120 s");
         rows.push(by_worst(&what, pods.to_string(), 0, &evicted, |count| is(count, pods)));
     }
-    if case.nodes >= EC2_AT_ONCE {
-        let limit = to_f64(case.nodes - EC2_AT_ONCE) / EC2_A_SECOND + BEHIND_EC2_S;
-        let last: Vec<f64> = runs.iter().map(|run| run.figures.last_cordon_s.unwrap_or(f64::INFINITY)).collect();
-        let what = format!("{name}: last cordon, s (EC2's buckets and {BEHIND_EC2_S} s)");
-        rows.push(by_worst(&what, format!("at most {limit:.1}"), 1, &last, |seconds| seconds <= limit));
+    if case.nodes >= STORM {
         let calls_a_node = |run: &&Run| to_f64(run.figures.calls_of("DescribeInstances")) / to_f64(case.nodes);
         let calls: Vec<f64> = runs.iter().map(calls_a_node).collect();
         let what = format!("{name}: EC2 calls a node");
@@ -129,6 +129,19 @@ fn of_case(results: &Results, case: Case) -> Vec<Row> {
         }
     }
     rows
+}
+
+fn last_cordon(name: &str, case: Case, runs: &[&Run]) -> Row {
+    let notices = to_f64(case.nodes * case.part);
+    let after = QUOTAS.map(|(at_once, a_second)| (notices - at_once) / a_second).into_iter().fold(0.0, f64::max);
+    let limit = after + BEHIND_QUOTAS_S;
+    let last: Vec<f64> = runs.iter().map(|run| run.figures.last_cordon_s.unwrap_or(f64::INFINITY)).collect();
+    let what = format!("{name}: last cordon, s (the quotas' {after:.1} s and {BEHIND_QUOTAS_S} s)");
+    let middle = if last.is_empty() { f64::INFINITY } else { median(&last) };
+    Row {
+        verdict: Verdict::of(middle <= limit),
+        ..by_worst(&what, format!("at most {limit:.1}, the median"), 1, &last, |_| true)
+    }
 }
 
 /// Requests of the drain of one node.
@@ -178,7 +191,7 @@ pub(crate) fn against_before(results: &Results) -> Vec<Row> {
         let ratios = of(Tool::Spillway).filter_map(|now| Some(value(now) / value(in_round(now.round)?)));
         rows.push(at_most(what.to_owned(), &ratios.collect::<Vec<_>>(), 1.1));
     }
-    for case in results.cases() {
+    for case in results.whole_cases() {
         for (what, value, times) in AGAINST_BEFORE {
             let ratios = results.ratios(case, pair, value);
             rows.push(at_most(format!("{}: {what}", case.in_words()), &ratios, times));
@@ -244,21 +257,32 @@ mod tests {
     }
 
     #[test]
-    fn storm_is_judged_by_the_arithmetic_of_both_buckets() {
-        for (last, calls, verdicts) in [
-            (Some(21.9), 2_250, [Verdict::Met, Verdict::Met]),
-            (Some(22.1), 2_251, [Verdict::Missed, Verdict::Missed]),
-            (None, 750, [Verdict::Missed, Verdict::Met]),
-        ] {
+    fn storm_is_judged_by_its_calls_and_by_its_tenth() {
+        let storm = |case: Case, last, calls| {
             let mut results = results();
-            let case = Case::new(750, 2);
             for run in &mut results.runs {
                 run.case = case;
                 run.figures.last_cordon_s = last;
                 run.figures.calls = [("DescribeInstances".to_owned(), calls)].into();
             }
-            let judged = ["750 nodes × 2 pods: last cordon", "EC2 calls a node"].map(|what| verdict(&results, what));
-            assert_eq!(judged, verdicts.map(Some), "{last:?} {calls}");
+            results
+        };
+        for (nodes, last, expected) in [
+            (750, Some(21.9), Verdict::Met),
+            (750, Some(22.1), Verdict::Missed),
+            (750, None, Verdict::Missed),
+            (150, Some(4.3), Verdict::Met),
+            (150, Some(4.5), Verdict::Missed),
+        ] {
+            let tenth = Case::new(nodes, 2).tenth().expect("a storm");
+            assert_eq!(verdict(&storm(tenth, last, 0), "last cordon"), Some(expected), "{nodes} {last:?}");
+        }
+        for (calls, expected) in [(2_250, Verdict::Met), (2_251, Verdict::Missed)] {
+            let results = storm(Case::new(750, 2), Some(40.0), calls);
+            assert_eq!(
+                [verdict(&results, "EC2 calls a node"), verdict(&results, "last cordon")],
+                [Some(expected), None]
+            );
         }
     }
 

@@ -83,6 +83,11 @@ impl Results {
         cases
     }
 
+    /// Cases with all of AWS' quotas.
+    pub(crate) fn whole_cases(&self) -> impl Iterator<Item = Case> {
+        self.cases().into_iter().filter(|case| case.part == 1)
+    }
+
     pub(crate) fn of(&self, case: Case, tool: Tool) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |run| run.case == case && run.tool == tool)
     }
@@ -103,7 +108,7 @@ impl Results {
     pub(crate) fn compare_with_nth(&mut self) {
         let Some(version) = &self.nth else { return };
         let mut rows = Vec::new();
-        for case in self.cases() {
+        for case in self.whole_cases() {
             for (tool, name) in [(Tool::Spillway, "Spillway".to_owned()), (Tool::Nth, format!("NTH {version}, tuned"))]
             {
                 let figures: Vec<&Figures> = self.of(case, tool).map(|run| &run.figures).collect();

@@ -29,6 +29,7 @@ class BedApi:
             "credentials_of_function": self.credentials_of_function,
             "limits_of_function": lambda role: stack.limits(state.template, role),
             "variables": lambda: state.stacks.variables,
+            "divide_quotas": state.limits.divide,
             "put_served": state.invocations.serve,
             "asked": state.invocations.take,
             "said": state.invocations.say,

@@ -44,17 +44,25 @@ class Limits:
         self._now = now
         # Tokens and the time that they were counted at, by caller and bucket. A bucket is full at first.
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
+        # One part in so many of AWS' quotas, by caller.
+        self._parts: dict[str, int] = {}
         self._lock = Lock()
+
+    def divide(self, access_key_id: str, by: int) -> None:
+        """Leaves a caller one part in `by` of each quota."""
+        self._parts[access_key_id] = by
 
     def check(self, call: Call) -> None:
         """Raises an AwsError when AWS would."""
         name = bucket_of(call)
         if limit := LIMITS.get(name):
             whose = (call.access_key_id, name)
+            part = self._parts.get(call.access_key_id, 1)
+            most, per_second = limit.most / part, limit.per_second / part
             with self._lock:
                 now = self._now()
-                left, at = self._buckets.get(whose, (limit.most, now))
-                tokens = min(limit.most, left + (now - at) * limit.per_second)
+                left, at = self._buckets.get(whose, (most, now))
+                tokens = min(most, left + (now - at) * per_second)
                 self._buckets[whose] = (tokens - (tokens >= 1), now)
             if tokens < 1:
                 raise AwsError(*limit.refusal)

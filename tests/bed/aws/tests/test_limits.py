@@ -38,6 +38,14 @@ class Buckets(unittest.TestCase):
         for self.now, expected in ((1.0, 20), (1000.0, 100)):
             self.assertEqual(self.taken(describe(**FILTERED)), expected)
 
+    def test_divided_quotas_hold_for_one_caller(self) -> None:
+        self.limits.divide(describe().access_key_id, 10)
+        self.assertEqual(self.taken(describe(**ONE)), 5)
+        self.now = 1.0
+        self.assertEqual(self.taken(describe(**ONE)), 1)
+        self.limits.divide("another", 2)
+        self.assertEqual(self.taken(describe(**FILTERED)), 10)
+
     def test_parameter_store_reads_share_one_bucket(self) -> None:
         self.assertEqual(self.taken(call("ssm", "GetParameter"), 30), 30)
         self.assertEqual([self.taken(call("ssm", action)) for action in ("GetParameters", "PutParameter")], [10, 3])

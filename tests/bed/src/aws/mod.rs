@@ -107,6 +107,8 @@ calls! {
     /// Names of all that a stack, or its function, could leave in the account, by kind.
     pub fn left() -> Value;
 
+    /// Leaves a caller one part in `by` of each of AWS' quotas.
+    pub fn divide_quotas(access_key_id: &str, by: usize) -> ();
     /// Limits pages of instances and of tags to that size for one caller.
     pub fn limit_pages(access_key_id: &str, size: usize) -> ();
     /// Calls of one caller, or of all.
