@@ -27,7 +27,7 @@ pub struct History {
     /// `true` if the Auto Scaling group retains an instance whose terminate hook is abandoned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept: bool,
-    /// `true` if the latest schedule of the postponed drain has the second schedule name. The next schedule gets the first name.
+    /// Schedules of a postponed drain have two names in turn. `true` if the latest schedule has the second name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_second_schedule: bool,
 }

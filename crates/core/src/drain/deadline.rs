@@ -2,8 +2,8 @@
 //!
 //! A PDB is respected until the pod's last safe moment, after which the pod could not shut down cleanly. Then the pod is deleted.
 //! * If AWS takes the instance at a known time, grace periods are shortened to the time left.
-//! * If a lifecycle hook holds the instance, AWS takes it at the latest after the longest time that the hook can hold it, or
-//!   after the setting `hook_max_wait` if that is shorter. No grace period is shortened.
+//! * If a lifecycle hook holds the instance, it is held for the time that the hook's timeouts allow, but not longer than
+//!   `hook_max_wait`. No grace period is shortened.
 //! * If AWS takes the instance at an unknown time, PDBs are respected for a fixed time. No grace period is shortened.
 //! * If AWS may keep the instance, PDBs are respected until the drain ends.
 

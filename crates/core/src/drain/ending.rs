@@ -31,8 +31,8 @@ impl DrainEnding {
         Self { late_until: at + FIRST_LATE_POD, over: None }
     }
 
-    /// Records the state at `now`. `end` is the result that the drain would have now, or `None` while pods have to leave.
-    /// `late` is the time of the last late pod.
+    /// Records the state at `now`. `end` is the result of the drain if it ended now; `None`: pods still have to leave. `late` is
+    /// the time of the last late pod.
     pub fn observe(&mut self, end: Option<DrainEnd>, late: Option<Instant>, now: Instant) {
         self.late_until = late.map_or(self.late_until, |late| self.late_until.max(late + NEXT_LATE_POD));
         let since = self.since().unwrap_or(now);

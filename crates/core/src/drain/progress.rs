@@ -252,7 +252,7 @@ impl Progress {
     }
 
     /// Stops waiting for terminating pods whose grace period has ended: at once if the kubelet is silent, after `STUCK_AFTER` if
-    /// the kubelet answers.
+    /// the kubelet answers. If it is silent and AWS takes the instance at an unknown time, does not wait for the grace period.
     fn mark_unconfirmed(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
             // A kubelet that is only disconnected still grants the grace period.

@@ -65,7 +65,8 @@ impl Returns {
         self.cordoned = at;
     }
 
-    /// Classifies a pod that was on the node at the start of the invocation. An [`Arrival::Returned`] pod is not evicted again.
+    /// Classifies a pod that was on the node at the start of the invocation. A returned pod is not
+    /// evicted, because an earlier invocation may have done so.
     pub fn listed(&mut self, pod: &Pod, now: Instant) -> Arrival {
         match self.judge(pod, SCHEDULER_LAG + CLOCK_SKEW, now) {
             Arrival::Returned { .. } => Arrival::Returned { due: None },

@@ -98,7 +98,7 @@ fn kept(group: &Group, instance: &str, region: &str) -> Finding {
     ))
 }
 
-/// Reports a group without the tag in `HookGroupTag`: IAM lets Spillway complete only hooks of tagged groups.
+/// Reports a group without the tag that `HookGroupTag` names. IAM lets Spillway complete only the hooks of groups with this tag.
 fn denied(group: &Group, settings: &Settings, region: &str) -> Option<Finding> {
     let tag = settings.hook_group_tag.as_ref().filter(|tag| !tag.is_in(&group.tags))?;
     let what = format!(

@@ -24,7 +24,7 @@ use crate::receipt::record::{HookStatus, Record};
 
 /// Poll interval until the node joins the cluster. A node usually needs about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Time until the first search of all nodes. The time doubles after each search of all nodes.
+/// Time from the start to the first search of all nodes. Further searches follow after twice this time, four times, and so on.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
 /// Scope of a search for the node.

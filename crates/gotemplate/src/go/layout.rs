@@ -75,7 +75,7 @@ pub(crate) fn format(time: &Zoned, layout: &str) -> Result<String, String> {
     Ok(out.into_text())
 }
 
-/// Returns the element at the start of a layout, and the element's length. Returns `None` for other text.
+/// Returns the element at the start of a layout, and the element's length. `None`: the text does not begin with an element.
 fn part(layout: &str) -> Option<(Part, usize)> {
     let known = PARTS.iter().find(|(name, part)| {
         layout.strip_prefix(name).is_some_and(|after| match part {

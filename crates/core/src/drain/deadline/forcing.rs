@@ -16,8 +16,8 @@ pub const LEAST_EVICTION_TIMEOUT: Duration = Duration::from_secs(2);
 /// time, the pod's PDB may allow the eviction.
 const LEAST_TIME_FOR_A_BUDGET: Duration = Duration::from_secs(20);
 
-/// Time between the eviction of a critical pod and its forced deletion. From this eviction on, critical pods do not wait for
-/// ordinary pods. Applies if a lifecycle hook holds the instance.
+/// Time before its forced deletion at which a critical pod stops waiting for ordinary pods. Applies if a lifecycle hook holds the
+/// instance. [`Window::critical_from`] has the limits.
 const MOST_TIME_FOR_A_BUDGET: Duration = Duration::from_mins(10);
 
 impl Window {
@@ -57,8 +57,8 @@ impl Window {
         Some(dead_since.map_or(forced, |dead| forced.min(dead)))
     }
 
-    /// Returns the time from which a critical pod is evicted even if ordinary pods remain. From this time on, do-not-disrupt
-    /// annotations are ignored, too. The earlier of [`Self::last_from`] and this time:
+    /// Returns the time from which a critical pod is evicted even if ordinary pods remain, and do-not-disrupt annotations are
+    /// ignored. It is [`Self::last_from`], or the following time if that is earlier:
     /// * If AWS takes the instance at an unknown time: the start of the window.
     /// * If AWS takes the instance at a known time: [`Self::half`].
     /// * If a hook holds the instance: ten minutes before the forced deletion, or [`Self::half`] if that is later.

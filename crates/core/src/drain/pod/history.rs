@@ -18,7 +18,7 @@ pub struct PodHistory {
     requests: Option<RequestsMade>,
     /// The API server refused the last request.
     is_refused: bool,
-    /// Number of the API server's answers with each [`Answer::name`].
+    /// Number of answers by [`Answer::name`].
     pub answers: BTreeMap<&'static str, u32>,
     /// Time at which the API server first accepted a request.
     pub accepted_at: Option<Instant>,
@@ -80,7 +80,7 @@ impl PodHistory {
         self.is_refused && self.is_forced()
     }
 
-    /// Returns `true` unless the recorded answers show that no request was accepted. A lost answer shows nothing.
+    /// Returns `false` if there are answers, and none is an acceptance or lost (`no-answer`).
     pub fn may_be_accepted(&self) -> bool {
         self.accepted_at.is_some() || self.answers.is_empty() || self.answers.contains_key("no-answer")
     }

@@ -201,7 +201,7 @@ impl Tracked {
     }
 
     /// Returns the earliest time of the next deletion. If the last request was a deletion: `due`, but not earlier than `RETRY`
-    /// after that deletion. Otherwise there is no limit, and the time of the last request is returned.
+    /// after that deletion. Otherwise: the time of the last request, which is in the past and sets no limit.
     fn not_deleted_before(&self, due: Option<Instant>) -> Instant {
         let last = self.history.last_requested_at();
         if self.history.is_forced() { due.into_iter().fold(last + RETRY, Instant::max) } else { last }
