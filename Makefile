@@ -137,8 +137,8 @@ own-clone:
 		find bench crates demo functions tests -name '*.rs' -exec touch {} + && mkdir -p $(CARGO_TARGET_DIR) && echo "$(CURDIR)" >$(CARGO_TARGET_DIR)/clone; }
 
 # Only what is started, because the whole workspace takes several minutes more.
-PROGRAMS ?= announce demo drain
-bench: export PROGRAMS := announce bench drain
+PROGRAMS ?= demo drain
+bench: export PROGRAMS := bench drain
 
 programs: own-clone
 	@scripts/step --quiet "Rust programs" cargo build --bins $(PROGRAMS:%=--package spillway-%)
