@@ -136,6 +136,15 @@ class Values(unittest.TestCase):
                 found = verdicts(values)
                 self.assertEqual({found[name].verdict for name in names}, {verdict})
 
+    def test_line_names_the_default_the_delay_and_the_switch(self) -> None:
+        for values, given, part in (
+            ({"enableSpotInterruptionDraining": True}, "enableSpotInterruptionDraining: true", "DrainOn (default)"),
+            ({**QUEUE, "completeLifecycleActionDelaySeconds": 60}, "completeLifecycleActionDelaySeconds: 60", "set LoadBalancers=wait"),
+            ({**QUEUE, "enabled": False}, "enabled: false", "that chart installs no NTH"),
+        ):
+            (line,) = (line for line in convert(installation(values)).lines if line.value == given)
+            self.assertIn(part, f"{line.answer} {line.parameters}")
+
     def test_option_wins_over_the_values(self) -> None:
         for cluster, live, by_hand, expected in (
             ("prod", False, {}, {**EVERYTHING, "Clusters": "prod", "DryRun": "true"}),
