@@ -312,6 +312,17 @@ class TheParameters(unittest.TestCase):
                 self.assertEqual(used - there, set(), region)
 
 class TheRights(unittest.TestCase):
+    def test_pages_name_an_endpoint_for_each_service(self) -> None:
+        service = re.compile(r"`?([a-z0-9]+)`?(?:,|\.| and | for |\))")
+        page = (ROOT / "docs/install-variants.md").read_text().split("an interface endpoint for each: ")[1].split(" Without")[0]
+        described = TEMPLATE["Parameters"]["SubnetIds"]["Description"].split("or endpoints for ")[1].split(" Empty")[0]
+        widest = {**WIDEST, "LoadBalancers": "wait"}
+        # These are called by Lambda itself, or are no API of their own.
+        others = {"iam", "logs", "xray"}
+        needed = {action.split(":")[0] for one in statements("DrainRole", widest) for action in actions(one)} - others
+        for text in (page, described):
+            self.assertEqual(needed - set(service.findall(" ".join(text.split()))), set())
+
     def test_only_itself_and_scheduler_invoke_the_function(self) -> None:
         itself = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": attribute("Drain", "Arn")}
         invoking = (policy for policy in of_type("AWS::IAM::RolePolicy").values() if policy["PolicyName"] == "invoke")

@@ -136,11 +136,12 @@ class Values(unittest.TestCase):
                 found = verdicts(values)
                 self.assertEqual({found[name].verdict for name in names}, {verdict})
 
-    def test_line_names_the_default_the_delay_and_the_switch(self) -> None:
+    def test_line_names_what_decides_instead_of_the_value(self) -> None:
         for values, given, part in (
             ({"enableSpotInterruptionDraining": True}, "enableSpotInterruptionDraining: true", "DrainOn (default)"),
             ({**QUEUE, "completeLifecycleActionDelaySeconds": 60}, "completeLifecycleActionDelaySeconds: 60", "set LoadBalancers=wait"),
             ({**QUEUE, "enabled": False}, "enabled: false", "that chart installs no NTH"),
+            ({**TAGGED, "checkASGTagBeforeDraining": False}, "checkASGTagBeforeDraining: false", "Depends on the chart's version"),
         ):
             (line,) = (line for line in convert(installation(values)).lines if line.value == given)
             self.assertIn(part, f"{line.answer} {line.parameters}")
